@@ -364,6 +364,9 @@ export const issueCodes = {
   slower_clean_run: {
     means: 'a stage took longer without the profiler than under it, which makes its bars longer',
   },
+  operators_under_profiler: {
+    means: 'classes and operators of a compared session are as recorded under the profiler, its bars are not',
+  },
   times_under_profiler: { means: 'times are those of a profiled run: no clean one was recorded' },
   shown_rank: { means: 'of a session with several ranks, one is compared, and why' },
   no_roofline_on_a_side: { means: 'a compared session has no roofline, another has one' },

@@ -129,7 +129,8 @@ function sharedBars({ bars, times_ms: times }: DrawnWaterfall): SharedBar[] {
 const isNonzero = ({ values }: { values: readonly (number | null)[] }): boolean =>
   values.some((ms) => ms !== null && Math.abs(ms) >= 1e-6);
 
-function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTexts): Block {
+function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns, timeKinds }: SideTexts): Block {
+  const timeName = timeKinds.every((kind) => kind === timeKinds[0]) ? timeKinds[0]! : 'time';
   const whyMissing = (side: number): string =>
     times[side] === null
       ? noWaterfall
@@ -153,7 +154,7 @@ function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTe
     rows: [
       ...bars.filter(isNonzero).map(({ id, label, values }) => row(label, { code: id }, values)),
       row(
-        { text: 'time', tone: 'strong' },
+        { text: timeName, tone: 'strong' },
         '',
         times.map((time) => time && time.value),
       ),

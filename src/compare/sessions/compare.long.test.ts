@@ -149,6 +149,8 @@ test('across batch sizes: compares throughput, time per token, scaling and MFU i
   for (const found of ['148×', '58 % of linear scaling', 'MFU', '1 → 256 tokens'])
     expect(stage!.text).toContain(found);
   expect(stage!.text).not.toMatch(/slower|faster/);
+  // From many tokens to one, nothing is expected to scale.
+  expect(compareSides('trace', [many, single]).headlines[0]!.text).not.toContain('scaling');
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
   for (const found of ['GEMMs per decode step: 7 in each', '64x8x64 → 128x256x64'])
     expect(gemms).toContain(found);
@@ -197,7 +199,11 @@ test('tiles of other GEMMs are gone or new; long values are cut in a sentence', 
   const { headlines, environment } = compareSides('trace', [first, second]);
   const textOf = (id: string) => headlines.find((headline) => headline.id === id)!.text;
   expect(textOf('gemm_tiles')).toContain('by tile: 2 × 128x256x64 new, 1 × 64x8x64 gone');
-  expect(textOf('environment')).toMatch(/arguments a\.py → x{30}…x{29}/);
+  // Both take 10.0 ms: there is nothing to explain.
+  expect(textOf('environment')).toMatch(/^Known differences: arguments a\.py → x{30}…x{29}/);
+  const slower = await testSide(home, 20, 0.3, [], [], 1);
+  slower.session.manifest.executions[0]!.command = ['python3', argument];
+  expect(compareSides('trace', [first, slower]).headlines.at(-1)!.text).toContain('and could explain it');
   expect(environment.find(({ label }) => label === 'arguments')!.values).toEqual(['a.py', argument]);
 });
 

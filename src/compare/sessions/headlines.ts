@@ -40,7 +40,7 @@ export function compareHeadlines(parts: Parts, modelsKnown: boolean): CompareRes
       .map(({ text }) => ({ id: 'attention_switched', text })),
     ...gemmLines(parts, last),
     ...kernelLine(parts),
-    ...environmentLine(parts),
+    ...environmentLine(parts, last),
   ];
 }
 
@@ -129,7 +129,8 @@ function rateTexts(
   const tokenRatio = to.tokens / from.tokens;
   if (tokenRatio === 1) return [throughput];
   const perToken = `per token ${formatFigure(from.ms_per_token)} → ${formatFigure(to.ms_per_token)}`;
-  if (!sameWork || isInsignificant) return [throughput, perToken];
+  // Fewer tokens are not expected to scale.
+  if (!sameWork || isInsignificant || tokenRatio < 1) return [throughput, perToken];
   return [throughput, perToken, `${formatPercent(ratio / tokenRatio)} of linear scaling`];
 }
 
@@ -182,7 +183,12 @@ function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] 
 /** Longer values, such as arguments, are whole in the table of differences. */
 const maxValueLength = 60;
 
-function environmentLine({ environment }: Parts): CompareResult['headlines'] {
+/** Whether a stage that both sessions have may have changed: without a known spread, its change is not ruled out. */
+const mayDiffer = ({ stages }: Parts, last: number): boolean =>
+  stages.some(({ changes }) => changes[last] && changes[last].significant !== false);
+
+function environmentLine(parts: Parts, last: number): CompareResult['headlines'] {
+  const { environment } = parts;
   const explaining = environment.filter(({ could_explain }) => could_explain !== null);
   if (explaining.length === 0) {
     // What one session does not record need not differ.
@@ -197,5 +203,6 @@ function environmentLine({ environment }: Parts): CompareResult['headlines'] {
         `${label} ${values.map((v) => cutMiddle(v ?? noValue, maxValueLength)).join(' → ')}`,
     );
   const moreText = explaining.length > 4 ? ` and ${explaining.length - 4} more` : '';
-  return [{ id: 'environment', text: `What differs and could explain it: ${words.join(', ')}${moreText}.` }];
+  const lead = mayDiffer(parts, last) ? 'What differs and could explain it' : 'Known differences';
+  return [{ id: 'environment', text: `${lead}: ${words.join(', ')}${moreText}.` }];
 }

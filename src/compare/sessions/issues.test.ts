@@ -85,6 +85,29 @@ test('notes bars that are longer than the kernels, since the machine was slower 
   ]);
 });
 
+test('notes operators that are longer than their bars, which are scaled to the time without the profiler', async () => {
+  const timed = async (profiledMs: number): Promise<Side> => ({
+    ...(await testSide(home, 10, 0.3, [], [])),
+    waterfalls: [
+      {
+        kind: 'decode',
+        source: 'operators',
+        clean_ms: figure(4.3, 'ms', 'hand'),
+        measured_ms: figure(profiledMs, 'ms', 'hand'),
+        roofline_ms: missing('no_model', 'not recorded'),
+      } as StageWaterfall,
+    ],
+  });
+  const [slower, same] = [await timed(21.7), await timed(4.31)];
+  expect(timingIssues([same, same])).toEqual([]);
+  expect(timingIssues([slower, same])).toMatchObject([
+    {
+      code: 'operators_under_profiler',
+      text: expect.stringContaining(`${slower.session.id} are as`) as string,
+    },
+  ]);
+});
+
 test('a stage that has no time without the profiler does not deny that the session has a clean execution', async () => {
   const run = async (sampled: boolean): Promise<Side> => {
     const one = await testSide(home, 10, 0.3, [], []);

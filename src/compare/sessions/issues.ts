@@ -65,6 +65,13 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
       text: `${session.user.name ?? session.id} took longer without the profiler (${times.join(', ')}): its bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
     });
   }
+  const scaled = sides.filter(({ waterfalls }) => waterfalls.some(isScaled));
+  if (scaled.length > 0)
+    list.push({
+      code: 'operators_under_profiler',
+      severity: 'info',
+      text: `Classes and operators of ${sideNames(scaled)} are as recorded under the profiler, which slows them; stages and bars show times without it.`,
+    });
   for (const { session, stages } of sides) {
     const mixed = stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);
     if (mixed.length === 0) continue;
@@ -74,6 +81,13 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
   }
   return list;
 }
+
+/** Whether the bars of a program on the CPU are scaled to its shorter time without the profiler. */
+const isScaled = ({ source, clean_ms: clean, measured_ms: profiled }: Side['waterfalls'][number]): boolean =>
+  source === 'operators' &&
+  clean.value !== null &&
+  profiled.value !== null &&
+  isSlower(profiled.value, clean.value);
 
 /** The ranks that are compared need not have one number. */
 export const rankIssues = (sides: readonly Side[]): Issue[] =>

@@ -12,7 +12,10 @@ function compareWith({ manifest }: Session): string {
   if (has('memory')) return 'Compare memory profiles with: inferscope memory compare BASE NEW';
   if (has('bench', 'load', 'results'))
     return 'Compare benchmarks and results with: inferscope bench compare BASE NEW';
-  return 'Look at each: inferscope report SESSION. Only timelines, profiles and programs can be compared here.';
+  const steps = hasSubject(manifest, 'steps')
+    ? ' Steps alone cannot be compared: record the program again with inferscope run --evaluator none,torch (or none,nsys on a GPU).'
+    : '';
+  return `Only timelines and profiles can be compared here.${steps} To look at one: inferscope report SESSION.`;
 }
 
 /** A profile stopped before its operators were recorded, reduced to its stage times for comparison. */
