@@ -131,6 +131,8 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
       after_ms: figure(1.84, 'ms', 'bars', { ci95: [1.6, 2.4] }),
       per_token_before_ms: null,
       per_token_after_ms: null,
+      per_sequence_before_ms: null,
+      per_sequence_after_ms: null,
       bars: [
         { id: 'launch_overhead', before_ms: 1.81, after_ms: 0, explanation: 'one launch a stage' },
         { id: 'synchronization', before_ms: 0, after_ms: 0.001, explanation: 'too small to show' },
@@ -145,6 +147,8 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
       after_ms: missing('no_stage', 'nothing marks it'),
       per_token_before_ms: null,
       per_token_after_ms: null,
+      per_sequence_before_ms: null,
+      per_sequence_after_ms: null,
       bars: [],
       assumptions: [],
       unchanged: [],

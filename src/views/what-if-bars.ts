@@ -2,7 +2,7 @@ import { halfInterval } from '../model/half-interval.js';
 import { explainedBars, isProfiled } from '../model/headline-time.js';
 import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barWords } from '../vocabulary/bars.js';
-import { unchangedText } from '../vocabulary/explain-words.js';
+import { timePerUnit, unchangedText } from '../vocabulary/explain-words.js';
 import { formatNumber, formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part, Value } from './block.js';
 import { waterfallBars } from './compare-waterfalls.js';
@@ -94,7 +94,8 @@ export const partOfTime = (ms: number, stageTime: Stage['before_ms']): Value => 
 });
 
 /** "Decode step: 9.14 ms → 2.7 ms (2.2 to 3.8 ms), 3.4× as fast." */
-export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Stage): Part[] {
+export function whatIfHead(stage: Stage): Part[] {
+  const { before_ms: before, after_ms: after } = stage;
   const name = stageHead({ ...stage, name: null });
   if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
   const from = before.value ?? 0;
@@ -112,7 +113,8 @@ export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Sta
     Math.abs(ratio - 1) < 0.005 ? 'no change' : ratio > 1 ? `${factor}× as fast` : `${factor}× as long`;
   const ms = (n: number): Part => ({ n, unit: 'ms' });
   // What no bar changes is no prediction.
-  if (after.value === from) return [`${name}: `, now, ', no change.'];
+  if (stage.bars.length === 0) return [`${name}: `, now, ', no change.'];
+  const each = timePerUnit(stage);
   const predicted = after.ci95 ? formatWithRange(after.value, ...after.ci95, 'ms') : null;
   return [
     `${name}: `,
@@ -121,9 +123,7 @@ export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Sta
     predicted?.value ?? ms(after.value),
     ...(predicted?.range ? [` (${predicted.range})`] : []),
     `, ${words}`,
-    ...(stage.per_token_before_ms !== null && stage.per_token_after_ms !== null
-      ? ['; per token ', ms(stage.per_token_before_ms), ' → ', ms(stage.per_token_after_ms)]
-      : []),
+    ...(each ? [`; per ${each.unit} `, ms(each.from), ' → ', ms(each.to)] : []),
     '.',
   ];
 }

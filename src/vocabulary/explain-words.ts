@@ -1,4 +1,4 @@
-import type { ExplainResult, Finding } from '../model/documents/explain.js';
+import type { ExplainResult, Finding, WhatIfResult } from '../model/documents/explain.js';
 
 /** Shown if the session has no stages (samples, counters, collectives): rules about time were not applicable. */
 export const nothingRecorded =
@@ -27,3 +27,14 @@ export const changeText = ({ text, details }: Finding['change']): string =>
 
 /** Why a change of `--what-if` does nothing in a stage. */
 export const unchangedText = (change: string, why: string): string => `${change} changes nothing: ${why}.`;
+
+/** Times per token of a decode step or per sequence of a prefill; null if the batch stays. */
+export function timePerUnit(
+  stage: WhatIfResult['stages'][number],
+): { unit: 'token' | 'sequence'; from: number; to: number } | null {
+  const { per_token_before_ms: token, per_token_after_ms: tokenAfter } = stage;
+  if (token !== null && tokenAfter !== null) return { unit: 'token', from: token, to: tokenAfter };
+  const { per_sequence_before_ms: sequence, per_sequence_after_ms: sequenceAfter } = stage;
+  if (sequence === null || sequenceAfter === null) return null;
+  return { unit: 'sequence', from: sequence, to: sequenceAfter };
+}

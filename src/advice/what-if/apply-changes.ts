@@ -62,8 +62,8 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
   const measured = measuredSpread(before.waterfall) * afterMs;
   const low = Math.max(0, afterMs - Math.hypot(measured, lessMs));
   const high = afterMs + Math.hypot(measured, moreMs);
-  const { batch_before, batch_after } = batches(before, state);
-  const perToken = batch_before !== batch_after && before.waterfall.kind !== 'prefill';
+  const rates = perSequence(before, beforeMs, state, afterMs);
+  const isPrefill = 'shape' in before.needs && before.needs.shape.phase === 'prefill';
   return {
     kind: before.waterfall.kind,
     point: before.waterfall.point,
@@ -71,18 +71,22 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
     after_ms: figure(afterMs, 'ms', `bars after ${changes.map(({ text }) => text).join(', ')}`, {
       ci95: [low, high],
     }),
-    per_token_before_ms: perToken && batch_before ? beforeMs / batch_before : null,
-    per_token_after_ms: perToken && batch_after ? afterMs / batch_after : null,
+    per_token_before_ms: isPrefill ? null : rates.before,
+    per_token_after_ms: isPrefill ? null : rates.after,
+    per_sequence_before_ms: isPrefill ? rates.before : null,
+    per_sequence_after_ms: isPrefill ? rates.after : null,
     bars: barsOf(before, state, explanations),
     assumptions: [...new Set(assumptions)],
     unchanged,
   };
 }
 
-const batches = (before: StageState, after: StageState) => ({
-  batch_before: 'shape' in before.needs ? before.needs.shape.batchSize : null,
-  batch_after: 'shape' in after.needs ? after.needs.shape.batchSize : null,
-});
+/** Times divided by the sequences of the stage, which are its tokens in a decode step; null if the batch stays. */
+function perSequence(before: StageState, beforeMs: number, after: StageState, afterMs: number) {
+  if ('reason' in before.needs || 'reason' in after.needs) return { before: null, after: null };
+  const [from, to] = [before.needs.shape.batchSize, after.needs.shape.batchSize];
+  return from === to ? { before: null, after: null } : { before: beforeMs / from, after: afterMs / to };
+}
 
 function unpredicted(before: StageState, why: MissingFigure): StageResult {
   return {
@@ -92,6 +96,8 @@ function unpredicted(before: StageState, why: MissingFigure): StageResult {
     after_ms: why,
     per_token_before_ms: null,
     per_token_after_ms: null,
+    per_sequence_before_ms: null,
+    per_sequence_after_ms: null,
     bars: [],
     assumptions: [],
     unchanged: [],

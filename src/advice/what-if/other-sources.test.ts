@@ -28,6 +28,10 @@ test("a profile of the embedded engine: uses its CPU's roofs, and changes that n
   expect(decode.after_ms.value!).toBeGreaterThan(decode.before_ms.value!);
   expect(decode.after_ms.value!).toBeLessThan(2 * decode.before_ms.value!);
   expect(decode.per_token_after_ms!).toBeLessThan(decode.per_token_before_ms!);
+  const prefill = batch.data.stages.find(({ kind }) => kind === 'prefill')!;
+  expect(prefill.per_sequence_before_ms).toBeCloseTo(prefill.before_ms.value! / 2, 9);
+  expect(prefill.per_sequence_after_ms).toBeCloseTo(prefill.after_ms.value! / 4, 9);
+  expect([prefill.per_token_before_ms, decode.per_sequence_before_ms]).toEqual([null, null]);
   expect(await answeredWords(session)).toEqual(['batch-size', 'dtype']);
 });
 

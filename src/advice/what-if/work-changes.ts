@@ -42,6 +42,7 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
   const { needs } = state;
   if ('reason' in needs) return needs;
   const factor = batchSize / needs.shape.batchSize;
+  if (factor === 1) return unchanged(state, `its batch is ${batchSize} already`);
   const after = { ...needs, shape: { ...needs.shape, batchSize } };
   const streams = streamFactors(state, needs, after);
   return scaleKernels(state, {
@@ -67,6 +68,11 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
   const prefill = shape.phase === 'prefill';
   const after = prefill ? ofPrompt(shape, contextLen) : { ...shape, contextTokens: contextLen };
   const factor = prefill ? contextLen / promptOf(shape) : contextLen / Math.max(1, shape.contextTokens);
+  if (factor === 1)
+    return unchanged(
+      state,
+      `its ${prefill ? 'prompt' : 'context'} is ${plural(contextLen, 'token')} already`,
+    );
   return scaleKernels(state, {
     after: { ...needs, shape: after },
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.

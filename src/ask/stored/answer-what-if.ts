@@ -14,7 +14,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { unchangedText } from '../../vocabulary/explain-words.js';
+import { timePerUnit, unchangedText } from '../../vocabulary/explain-words.js';
 import { barWords } from '../../vocabulary/bars.js';
 import { formatFactor, formatMs, formatPercent } from '../../vocabulary/format.js';
 import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
@@ -136,7 +136,7 @@ function verdict(stage: Stage): string {
   const ratio = gainOf(stage);
   const { before_ms: before, after_ms: after } = stage;
   const mayBeLonger =
-    stage.per_token_after_ms === null &&
+    timePerUnit(stage) === null &&
     after.value !== null &&
     before.value !== null &&
     (after.ci95?.[1] ?? 0) > before.value;
@@ -144,15 +144,16 @@ function verdict(stage: Stage): string {
   return ratio < 0.98 ? 'No, it would take longer: ' : 'Hardly: ';
 }
 
-const gainOf = ({
-  before_ms: before,
-  after_ms: after,
-  per_token_before_ms: from,
-  per_token_after_ms: to,
-}: Stage): number => (from !== null && to !== null ? from / to : (before.value ?? 0) / (after.value ?? 1));
+function gainOf(stage: Stage): number {
+  const { from, to } = timePerUnit(stage) ?? {
+    from: stage.before_ms.value ?? 0,
+    to: stage.after_ms.value ?? 1,
+  };
+  return from / to;
+}
 
 function sentence(stage: Stage, word: string): string {
-  const { before_ms: before, after_ms: after, per_token_before_ms: from, per_token_after_ms: to } = stage;
+  const { before_ms: before, after_ms: after } = stage;
   if (after.value === null)
     return `${capitalize(instanceOf(stage))}: not known: ${withoutEnd(after.reason.text)}.`;
   const range = after.ci95 ? ` (${formatMs(after.ci95[0])} to ${formatMs(after.ci95[1])})` : '';
@@ -162,9 +163,10 @@ function sentence(stage: Stage, word: string): string {
     Math.abs(share) < 0.005
       ? 'no change'
       : `${formatPercent(Math.abs(share))} ${share < 0 ? 'less' : 'more'}`;
-  const token =
-    from !== null && to !== null && to > 0
-      ? `; per token ${formatMs(from)} → ${formatMs(to)}, ${formatFactor(from / to)} the throughput`
+  const each = timePerUnit(stage);
+  const perUnit =
+    each && each.to > 0
+      ? `; per ${each.unit} ${formatMs(each.from)} → ${formatMs(each.to)}, ${formatFactor(each.from / each.to)} the throughput`
       : '';
-  return `with ${word} ${instanceOf(stage)} is expected to take ${formatMs(after.value)}${range} instead of ${formatMs(beforeMs)}, ${change}${token}.`;
+  return `with ${word} ${instanceOf(stage)} is expected to take ${formatMs(after.value)}${range} instead of ${formatMs(beforeMs)}, ${change}${perUnit}.`;
 }

@@ -315,8 +315,10 @@ const whatIfResultSchema = z.object({
       per_token_before_ms: z
         .number()
         .nullable()
-        .describe('Time of a step divided by its sequences, if the batch changes.'),
+        .describe('Time of a decode step divided by its sequences, if the batch changes.'),
       per_token_after_ms: z.number().nullable(),
+      per_sequence_before_ms: z.number().nullable().describe('The same for a prefill.'),
+      per_sequence_after_ms: z.number().nullable(),
       bars: z
         .array(
           z.object({ id: barIdSchema, before_ms: z.number(), after_ms: z.number(), explanation: z.string() }),
@@ -329,7 +331,7 @@ const whatIfResultSchema = z.object({
     }),
   ),
 });
-export const whatIfVersion = '1.0';
+export const whatIfVersion = '1.1';
 export const whatIfDocumentSchema = documentSchema('what-if', whatIfVersion, whatIfResultSchema);
 
 /** `explain --verify AFTER`: expected and achieved gain of each finding of the earlier session that the change removed. */
