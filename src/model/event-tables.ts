@@ -8,7 +8,7 @@ export const eventTables = {
     columns: {
       ...eventKeys,
       ...interval,
-      exclusive_ns: big('time in which this kernel is the one counted (waterfall.md), ns'),
+      exclusive_ns: big('time in which this kernel is the one counted (docs/concepts/waterfall.md), ns'),
       stream: big('stream id'),
       name: text('full demangled name'),
       short_name: text('name without template arguments'),
@@ -123,7 +123,7 @@ export const eventTables = {
     },
   },
   gaps: {
-    doc: 'Intervals in which nothing of interest ran, with their cause. Gaps of a device are split into the parts of waterfall.md, which follow each other in the order of the columns and sum to dur_ns; cause is the largest.',
+    doc: 'Intervals in which nothing of interest ran, with their cause. Gaps of a device are split into the parts of docs/concepts/waterfall.md, which follow each other in the order of the columns and sum to dur_ns; cause is the largest.',
     columns: {
       ...eventKeys,
       ...interval,

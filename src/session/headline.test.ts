@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { importSession } from './archive-import.js';
 import { createSession } from './create.js';
 import { saveHeadline, readHeadline } from './headline.js';
 import { listedPrograms, type ListedSession, listSessions } from './list.js';
@@ -44,4 +45,12 @@ test('recordings without steps have no headline time', async () => {
   const home = testHome();
   await (await createSession({ label: 'watched', kind: 'monitor', home })).finish(summary);
   expect(listSessions(home)).toMatchObject([{ headline: null, headline_why: 'no_time' }]);
+});
+
+test('the list shows the headline of steps that a probe timed, without a timeline', async () => {
+  const home = testHome();
+  await importSession('test/fixtures/sglang-h200/none.tgz', home);
+  expect(listSessions(home)).toMatchObject([
+    { subjects: ['steps', 'telemetry'], headline_why: 'not_analyzed' },
+  ]);
 });

@@ -52,7 +52,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
     const { data, sha256 } = readManifest(folder, id);
     checkSizes(folder, data);
     // Samples, rooflines, microbenchmarks and a validation have no steps of a program.
-    const hasSteps = hasSubject(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
+    const hasSteps = hasSubject(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results', 'steps');
     const headline = hasSteps ? readHeadline(folder, sha256) : null;
     const headline_why = headline === undefined ? 'not_analyzed' : headline === null ? 'no_time' : null;
     const { hardware, command } = data;

@@ -2,6 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { NamedDurations } from '../facts/trace/named-durations.js';
 import type { OpClass } from '../model/classes.js';
 import { Blocks } from '../render/html/blocks.js';
+import { Breakable } from '../render/html/words.js';
 import { safeText } from '../render/safe-text.js';
 import type { Block } from '../views/block.js';
 import { formatCount, formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
@@ -246,7 +247,7 @@ function rowsTable<T extends NamedRow>(
             <tr {...(row.name === state.chosen ? { 'aria-current': 'true' } : {})}>
               <td class="wraps">
                 <a href={address({ name: row.name })} title={safeText(row.name)}>
-                  {safeText(nameOf(row)) || 'without a name'}
+                  <Breakable text={safeText(nameOf(row)) || 'without a name'} />
                 </a>
               </td>
               <td data-head={columns['class']!.label}>

@@ -2,6 +2,7 @@ import type { FC } from 'hono/jsx';
 import { deviceOf } from '../facts/device.js';
 import { modelNameOf } from '../facts/model-name.js';
 import { Missing } from '../render/html/parts.js';
+import { Breakable } from '../render/html/words.js';
 import { safeText } from '../render/safe-text.js';
 import { statusMark } from '../views/session.js';
 import { formatBytes, formatCount, formatQuantity, formatSigned, keepUnits } from '../vocabulary/format.js';
@@ -111,7 +112,9 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
         {mark !== '' && <span class="fault"> {mark}</span>}
         <span class="spread">
           {' '}
-          {safeText([listed.title ?? '', ...listed.tags.map((tag) => `#${tag}`)].join(' '))}
+          <Breakable
+            text={safeText([listed.title ?? '', ...listed.tags.map((tag) => `#${tag}`)].join(' '))}
+          />
           {home !== null && <> in {safeText(home)}</>}
         </span>
       </td>

@@ -47,7 +47,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #legend p { display: flex; flex-wrap: wrap; gap: .125rem .25rem; margin: 0; max-width: none; align-items: center; }
 #legend button { font: inherit; color: inherit; background: none; border: 1px solid transparent; border-radius: 4px; padding: 0 .25rem; min-height: 1.5rem; cursor: pointer; }
 #legend button:hover { color: var(--ink); border-color: var(--line); } #legend button[aria-pressed=true] { color: var(--ink); border-color: var(--link); background: var(--raised); }
-#filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 14rem; } @media (min-width: 1500px) { table.sessions [data-head=GPU] { white-space: nowrap; } }
+#filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 14rem; } @media (min-width: 1500px) { table.sessions [data-head=GPU] { white-space: nowrap; } }
 .trend { white-space: nowrap; font-variant-numeric: tabular-nums; } .sparkline { vertical-align: middle; } .sparkline polyline { fill: none; stroke: var(--muted); stroke-width: 1.5; } .sparkline circle { fill: var(--link); }
 .whole { max-height: none; }
 .histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }
@@ -71,5 +71,5 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
   .sessions td:empty { display: none; }
 }
 @media print { nav.pages, .tools { display: none; } }
-#named th a { text-decoration: none; } #named .wraps { min-width: 12rem; overflow-wrap: anywhere; }
+#named th a { text-decoration: none; } #named .wraps { min-width: 12rem; }
 `;

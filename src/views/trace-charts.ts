@@ -93,7 +93,7 @@ function keyOf({ events, lanes, names, stages }: TraceTimeline): KeyEntry[] {
 }
 
 export const partName = (name: Density['classes'][number]['class']): string =>
-  name === 'copies' ? name : classLabels[name];
+  name === 'copies' ? 'memory copies' : classLabels[name];
 
 /** Adjacent stages of one kind are merged: hundreds of decode steps become one shade. */
 export function phaseShades(density: Density | undefined): NonNullable<LinesChart['shades']> {

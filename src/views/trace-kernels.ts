@@ -303,7 +303,7 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
     blocks: [
       { type: 'text', text },
       tableOf(
-        `Operators of ${phaseLabel(phase)}; costs: the largest of own host time, kernels and allocator`,
+        `Operators of ${phaseLabel(phase)}; costs: the largest of scheduling (own host time), kernels and allocation`,
         [
           { id: 'operator', head: 'operator', wraps: true, cell: ({ name }) => ({ code: name }) },
           { id: 'calls', head: 'calls', ...number, cell: ({ count }) => ({ count }) },

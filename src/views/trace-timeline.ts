@@ -5,7 +5,7 @@ import { kernelLabels } from '../vocabulary/kernel-label.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { isShownMetric, metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../vocabulary/stages.js';
-import { plural } from '../vocabulary/format.js';
+import { formatTimeTick, plural } from '../vocabulary/format.js';
 import type { Block, Section, Text } from './block.js';
 import { samplesBlock } from './samples.js';
 import { tableOf } from './table-of.js';
@@ -48,7 +48,7 @@ export function timelineSection({
         text: [
           ns(timeline.dur_ns),
           ' of the capture, from ',
-          ns(timeline.origin_ns),
+          formatTimeTick(timeline.origin_ns, timeline.dur_ns),
           onCpu
             ? ` on: ${stages.length > 0 ? 'ranges of the program, and ' : ''}operators by thread. `
             : ` on: ${stages.length > 0 ? 'ranges of the program, ' : ''}API calls, streams, and why the GPU was idle. `,

@@ -71,7 +71,7 @@ export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
     definitions(data),
   ].filter(isSection);
 
-/** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 in + 64 out tokens · NVIDIA H200 · nsys 2025.3 capture nsys" */
+/** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 in + 64 out tokens · NVIDIA H200 · capture nsys (nsys 2025.3)" */
 function identity({ workload, devices, source, session }: TraceResult): string {
   const device = devices.find(({ focus }) => focus);
   const { attribution, focus, gpu_used: used } = source;
@@ -79,7 +79,7 @@ function identity({ workload, devices, source, session }: TraceResult): string {
     ...workloadTexts(workload),
     used ? (device?.name ?? 'unknown GPU') : 'no GPU used',
     ...(devices.length > 1 ? [rankName(focus)] : []),
-    `${attribution.tool} capture ${attribution.capture_id}`,
+    `capture ${attribution.capture_id} (${attribution.tool})`,
     ...(session.status === 'complete' ? [] : [session.status]),
   ].join(' · ');
 }

@@ -108,9 +108,11 @@ function fallsBehind(
     return { execution_id: null, text };
   }
   const limit = behind.client.bound ? ' The client was also a limit there.' : '';
+  const rate = (id: 'offered_requests_per_s' | 'requests_per_s'): string =>
+    formatQuantity(behind.throughput[id].value!, 'req/s');
   return {
     execution_id: behind.execution_id,
-    text: `The server falls behind at ${loadLabel(behind.load)}: it completes ${formatQuantity(behind.throughput.requests_per_s.value!, 'req/s')}, and the queue grows.${limit}`,
+    text: `The server falls behind at ${loadLabel(behind.load)}: ${rate('offered_requests_per_s')} arrive, ${rate('requests_per_s')} complete, and the queue grows.${limit}`,
   };
 }
 

@@ -168,7 +168,7 @@ test('an open loop that cannot keep up falls behind', () => {
     /^Not saturated: .* but requests queue: waiting for the first token takes 56 % /,
   );
   // 200 ms each: 5 of the 10 requests due per second.
-  expect(saturation([open(50)], null).text).toContain('completes 5.00 req/s');
+  expect(saturation([open(50)], null).text).toContain('10.0 req/s arrive, 5.00 req/s complete');
 });
 
 test("finds prefix-cache hits from earlier loads in usage and the server's counters", () => {

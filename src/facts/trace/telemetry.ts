@@ -116,8 +116,13 @@ function eventOf(
   text: string,
   phases: PhaseKind[],
 ): TraceTelemetry['events'][number] {
-  const phasesText = phases.length > 0 ? `, in ${phases.map(phaseLabel).join(', ')}` : ', outside all phases';
-  const durationText = end_ns > start_ns ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
+  const lasts = end_ns > start_ns;
+  // A longer event may start before and end after the phases that were sampled in it.
+  const phasesText =
+    phases.length > 0
+      ? `, ${lasts ? 'overlapping' : 'in'} ${phases.map(phaseLabel).join(', ')}`
+      : ', outside all phases';
+  const durationText = lasts ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
   return {
     kind,
     scope,

@@ -113,21 +113,49 @@ export function withIntervals(panel: Panel): number {
   return Math.max(top, Math.min(2 * top, largest(ends)));
 }
 
+const labelLine = 14;
+
+/** Labels of a few categories, each on as many lines as its room needs, so that none is left out; of many, those that have room. */
+function categoryLabels(categories: readonly string[], frame: Frame) {
+  const fontSize = isNarrow(frame) ? 11 : 12;
+  const label = { color: frame.theme.muted, hideOverlap: true, fontSize };
+  if (categories.length > 8) return { label, lines: 1 };
+  // The values' axis takes about 60 pixels.
+  const width = Math.floor((frame.width - 60) / Math.max(1, categories.length)) - 6;
+  const characters = Math.max(1, Math.floor(width / (0.56 * fontSize)));
+  const lines = Math.max(1, ...categories.map((text) => linesOf(text, characters)));
+  return {
+    label: { ...label, interval: 0, width, overflow: 'break' as const, lineHeight: labelLine },
+    lines,
+  };
+}
+
+/** Lines that the words of a text take. */
+function linesOf(text: string, characters: number): number {
+  let lines = 1;
+  let used = 0;
+  for (const word of text.split(' ')) {
+    if (used > 0 && used + 1 + word.length > characters) [lines, used] = [lines + 1, 0];
+    used += (used > 0 ? 1 : 0) + word.length;
+    lines += Math.floor((used - 1) / characters);
+    used = ((used - 1) % characters) + 1;
+  }
+  return lines;
+}
+
 function xAxis(chart: LinesChart, panel: Panel, frame: Frame, isLast: boolean) {
   const { x } = chart;
   const name = isLast ? { text: x.name, gap: isPaneled(chart) ? 24 : 28 } : undefined;
-  if ('categories' in x)
+  if ('categories' in x) {
+    const { label, lines } = categoryLabels(x.categories, frame);
     return {
       type: 'category' as const,
       data: [...x.categories],
       ...axisStyle(frame),
-      axisLabel: {
-        color: frame.theme.muted,
-        hideOverlap: true,
-        ...(isNarrow(frame) ? { fontSize: 11 } : {}),
-      },
-      ...(name && axisName(name.text, name.gap)),
+      axisLabel: label,
+      ...(name && axisName(name.text, name.gap + labelLine * (lines - 1))),
     };
+  }
   const [from, to] = extentOf([panel]);
   const axis = valueAxis(frame, x.unit, to - from, name);
   if (x.unit !== 's') return { ...axis, min: 0, max: to };

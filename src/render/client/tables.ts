@@ -83,7 +83,7 @@ export function labelCells(document: Document): void {
 const overflows = ({ parentElement: box }: HTMLTableElement): boolean => box!.scrollWidth > box!.clientWidth;
 
 /**
- * Breaks the words of a wide table that does not fit its box, and shows its rows as lists if that is not enough; folded ones are checked
+ * Wraps the cells of a wide table that does not fit its box, and shows its rows as lists if that is not enough; folded ones are checked
  * when they open.
  */
 export function fitTables(document: Document): void {

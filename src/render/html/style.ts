@@ -135,7 +135,7 @@ th.number, td.number { text-align: right; padding-right: 1rem; }
 table.headline { font-size: 1rem; margin: 0 0 1rem; min-width: 0; } .headline :is(th, td) { padding-right: 1.25rem; vertical-align: baseline; } .headline td:nth-child(2) { white-space: normal; }
 @media (max-width: 600px) { .headline :is(tbody, tr) { display: block; }
   .headline :is(th, td) { display: inline-block; border: 0; padding-right: 1rem; white-space: normal; } .headline th { display: block; padding-bottom: 0; } .headline td:empty { display: none; } }
-td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
+td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: break-word; }
 .all-columns { display: block; width: fit-content; font-size: .875rem; color: var(--muted); margin: .25rem 0; cursor: pointer; }
 .all-columns:not(:has(:checked)) + .scroll .detail, .all-columns:not(:has(:checked)) + .scroll + .notes .detail, .all-columns:has(:checked) + .scroll + .notes .undetailed { display: none; }
 /* On a phone a row of a wide table is a list: its first cell, then each value next to its column's name. */
@@ -143,8 +143,8 @@ td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
   .scroll > table { min-width: 0; } .scroll :is(th, td:not(.number)) { white-space: normal; }
   .scroll:not(.whole):has(> table.stacks) { max-height: 48rem; } .scroll td.wraps { min-width: 0; } .scroll td code { white-space: normal; }${stacked('table.stacks')}
 }
-/* In a box that it does not fit, its words break first; then it is a list there, too. */
-@media screen { .breaks td:not(.number), .breaks td code { white-space: normal; overflow-wrap: anywhere; } .breaks td:not(.number) { min-width: 7rem; } }
+/* In a box that it does not fit, its cells wrap first; then it is a list there, too. */
+@media screen { .breaks td:not(.number), .breaks td code { white-space: normal; overflow-wrap: break-word; } .breaks td:not(.number) { min-width: 7rem; } }
 @media screen { .findings td.wraps { min-width: 0; }${stacked('table.lists')} }
 /* A short table is shown whole: as a list it would be cut after a few rows. */
 .scroll:not(:has(tr:nth-child(13))) { max-height: none !important; }
