@@ -26,15 +26,18 @@ _POSITIONS = ("start_pos", "input_pos", "position", "pos", "offset", "past_lengt
 
 
 class ThreadState:
-    busy = False  # inside a step or a load: nested calls belong to it
-    generating = 0  # depth of nested calls of generate
-    generator: Any = None  # the model of the outermost generate
-    sequence: Optional[Sequence] = None
-    graph: Any = None  # the CUDA graph that is being captured
-    repeated: Optional[RepeatedStep] = None  # the previous decode step, if the next one is likely to repeat it
-    embedded_shape: Optional[Tuple[int, ...]] = None  # of the ids passed to an embedding outside of any step
-    called_since: Optional[List[Any]] = None  # modules called since then
-    steps = 0  # opened so far
+    __slots__ = ("busy", "repeated", "generating", "generator", "sequence", "graph", "embedded_shape", "called_since", "steps")
+
+    def __init__(self) -> None:
+        self.busy = False  # inside a step or a load: nested calls belong to it
+        self.repeated: Optional[RepeatedStep] = None  # the previous decode step, if the next one is likely to repeat it
+        self.generating = 0  # depth of nested calls of generate
+        self.generator: Any = None  # the model of the outermost generate
+        self.sequence: Optional[Sequence] = None
+        self.graph: Any = None  # the CUDA graph that is being captured
+        self.embedded_shape: Optional[Tuple[int, ...]] = None  # of the ids passed to an embedding outside of any step
+        self.called_since: Optional[List[Any]] = None  # modules called since then
+        self.steps = 0  # opened so far
 
     def stop_repeating(self) -> None:
         repeated, self.repeated = self.repeated, None

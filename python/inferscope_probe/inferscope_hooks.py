@@ -26,6 +26,8 @@ from inferscope_hook_repeats import repeating
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
 _HIDDEN = "hidden states"
 _EMPTY_CELL = types.CellType()
+# What the forward of torch.nn.Embedding reads, in the versions that were seen.
+_EMBEDDING_NAMES = ("F", "embedding", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
 
 _torch: Any = None
 _calls_parts = False  # the program calls an embedding itself, and then a watched module
@@ -132,6 +134,7 @@ def _discover() -> None:
     module, embedding = _torch.nn.Module, _torch.nn.Embedding
     original, look_up, convolution = module.__call__, embedding.forward, _torch.nn.Conv2d.forward
     is_compiling, is_traced = _torch.compiler.is_compiling, _torch.compiler.is_dynamo_compiling
+    functional, is_known = _torch.nn.functional, look_up.__code__.co_names == _EMBEDDING_NAMES
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         if is_compiling() or local.thread.busy or module.__call__ is not __call__ or is_silent():
@@ -153,9 +156,15 @@ def _discover() -> None:
         return run_step(self, original, (self, *args), kwargs, 1, False)
 
     def forward(self: Any, input: Any) -> Any:
-        if not is_traced() and not local.thread.busy and not is_compiling():
+        if is_traced():
+            return look_up(self, input)
+        if not local.thread.busy and not is_compiling():
             _on_embedding(input)
-        return look_up(self, input)
+        if not is_known:
+            return look_up(self, input)
+        return functional.embedding(  # what look_up does, without its frame
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
 
     def start() -> None:
         if module.__call__ is original:

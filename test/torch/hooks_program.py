@@ -3,6 +3,7 @@
 Prints the pid, exit code, result (equal with and without hooks) and stderr of each.
 """
 
+import inspect
 import json
 import os
 import sys
@@ -226,6 +227,50 @@ def own_module():
         for step in range(3):
             token = model(token, 6 + step)[:, -1:].argmax(-1)
         show(token)
+
+
+@torch.inference_mode()
+def frames():
+    """Where a step repeats the previous one, hooks take the place of torch's own calls: no frame more."""
+    embedding, model, out = nn.functional.embedding, llama(), None
+
+    def counted(*values):
+        nonlocal depth
+        depth = len(inspect.stack())
+        return embedding(*values)
+
+    nn.functional.embedding = counted
+    token, depths = prompt(1, 1), []
+    out = model(prompt(1, 6), use_cache=True)
+    for _ in range(8):
+        depth = None
+        model(token, past_key_values=out.past_key_values)
+        depths.append(depth)
+    print(depths[-3:])
+
+
+@torch.inference_mode()
+def compiled_in_place():
+    """Module.compile stores what is called instead of the module's own call."""
+    model = llama()
+    model.compile(backend="eager", dynamic=True)
+    out = model(prompt(1, 6), use_cache=True)
+    for _ in range(6):
+        out = model(out.logits[:, -1:].argmax(-1), past_key_values=out.past_key_values)
+    print(model._compiled_call_impl is not None)
+    show(out.logits.double())
+
+
+@torch.inference_mode()
+def traced():
+    """torch.fx replaces the call of every module while it traces, between steps that repeat each other."""
+    model = Decoder()
+    ids = prompt(1, 1)
+    for step in range(8):
+        if step == 6:
+            traced = torch.fx.symbolic_trace(nn.Sequential(model.embed, model.head))
+            print([node.op for node in traced.graph.nodes])
+        show(model(ids).double().sum())
 
 
 @torch.inference_mode()

@@ -152,6 +152,17 @@ class HookTimesTest(unittest.TestCase):
         del model
         self.assertIsNone(repeated.owner_id)
 
+    def test_other_versions_of_the_call_of_a_module_are_called(self):
+        class Module(torch.nn.Module):
+            def _wrapped_call_impl(self, *values):
+                return self._call_impl(*values)
+
+        known = torch.nn.Module._wrapped_call_impl
+        self.assertIs(hook_repeats._module_call(), known)
+        for unknown in (Module._wrapped_call_impl, None):
+            with mock.patch.object(torch.nn.Module, "_wrapped_call_impl", unknown):
+                self.assertIsNone(hook_repeats._module_call())
+
     def test_steps_before_a_pause_take_as_long_as_those_before_them(self):
         repeated = self.start()
         self.run_steps(repeated, 4 * MS, (3.0, 5.0, 4.0))

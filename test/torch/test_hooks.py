@@ -15,7 +15,7 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 PROGRAMS = (
     "dense", "moe", "mamba", "continuous", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
     "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
-    "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "compiled_function", "compiled_closure", "bert", "encoder_and_decoder", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
+    "frames", "compiled_in_place", "traced", "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "compiled_function", "compiled_closure", "bert", "encoder_and_decoder", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
 )
 
 
@@ -170,6 +170,13 @@ class HooksTest(unittest.TestCase):
         self.assertEqual(shapes["embed.weight"], ([128, 32], 1))
         self.assertEqual((shapes["layers.*.qkv"], shapes["layers.*.down"]), (([96, 32], 2), ([32, 64], 2)))
         self.assertEqual(model["weight_bytes"], 4 * (2 * 128 * 32 + 2 * (4 * 32 * 32 + 3 * 64 * 32)))
+
+    def test_repeated_steps_have_no_more_frames(self):
+        self.check("frames", generation(0, 1, 6, 8))
+
+    def test_what_replaces_the_call_of_a_module(self):
+        self.check("compiled_in_place", generation(0, 1, 6, 6))
+        self.check("traced", [("decode", 0, n, 1, 1, None) for n in range(8)])
 
     def test_module_without_a_cache(self):
         self.check("own_module_without_cache", [("prefill", 0, 0, 1, 4, 4)] + [("decode", 0, n, 1, 5 + n, 5 + n) for n in range(2)])
