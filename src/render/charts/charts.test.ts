@@ -427,11 +427,11 @@ it('labels each of a few categories, on several lines where one has no room', ()
   });
   const axisOf = (categories: readonly string[]) =>
     (
-      optionOf(chart(categories), { ...place, width: 300 }) as {
+      optionOf(chart(categories), { ...place, width: 360 }) as {
         xAxis: { axisLabel: object; nameGap: number }[];
       }
     ).xAxis[0]!;
-  expect(axisOf(loads).axisLabel).toMatchObject({ interval: 0, overflow: 'break', width: 74 });
+  expect(axisOf(loads).axisLabel).toMatchObject({ interval: 0, overflow: 'break', width: 82 });
   // "constant", "34.83 req/s" and the name of the axis below.
   expect(axisOf(loads).nameGap - axisOf(['4', '16', '32']).nameGap).toBe(14);
   expect(axisOf(Array.from({ length: 48 }, (_, step) => String(step))).axisLabel).not.toHaveProperty(

@@ -118,10 +118,10 @@ const labelLine = 14;
 /** Labels of a few categories, each on as many lines as its room needs, so that none is left out; of many, those that have room. */
 function categoryLabels(categories: readonly string[], frame: Frame) {
   const fontSize = isNarrow(frame) ? 11 : 12;
-  const label = { color: frame.theme.muted, hideOverlap: true, fontSize };
-  if (categories.length > 8) return { label, lines: 1 };
-  // The values' axis takes about 60 pixels.
-  const width = Math.floor((frame.width - 60) / Math.max(1, categories.length)) - 6;
+  const label = { color: frame.theme.muted, fontSize };
+  if (categories.length > 8) return { label: { ...label, hideOverlap: true }, lines: 1 };
+  // The values' axis and the margins take up to 100 pixels.
+  const width = Math.floor((frame.width - 100) / Math.max(1, categories.length)) - 4;
   const characters = Math.max(1, Math.floor(width / (0.56 * fontSize)));
   const lines = Math.max(1, ...categories.map((text) => linesOf(text, characters)));
   return {
