@@ -1,7 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 
 /**
- * The name that was probably meant, in any case: the first with this prefix of at least four letters, else the closest, at most two edits
+ * The name that was probably meant, ignoring case: the first with this prefix of at least four letters, else the closest, at most two edits
  * (one for up to four letters) or a fifth of the letters away.
  */
 export function nearest(word: string, names: readonly string[]): string | null {
@@ -17,9 +17,8 @@ export function nearest(word: string, names: readonly string[]): string | null {
 }
 
 /**
- * Up to `max` names for an error message: the one that was probably meant and those that start with the typed word's first four letters, nearest
- * first, else the first of all;
- * then the number of the others.
+ * Up to `max` names for an error message, then the number of the others: the name that was probably meant and those that start with the
+ * first four letters of `name`, nearest first; without any, the first of all.
  */
 export function nearestNames(names: readonly string[], name: string, max = 6): string {
   const word = name.toLowerCase();

@@ -160,9 +160,12 @@ function lossesSection({ attribution, source }: TraceResult): Section {
             wraps: true,
             cell: ({ captures }): Text =>
               captures.flatMap(({ capture_id: id, tool, kernels }, index) => [
-                `${index === 0 ? '' : ', '}${id} (${tool}, `,
-                countValue(kernels),
-                source.gpu_used ? ' kernels)' : ' operators)',
+                `${index === 0 ? '' : ', '}${id} (${tool}`,
+                // Records and samples have none.
+                ...(kernels === 0
+                  ? []
+                  : [', ', countValue(kernels), source.gpu_used ? ' kernels' : ' operators']),
+                ')',
               ]),
           },
           {

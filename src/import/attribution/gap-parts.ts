@@ -14,7 +14,7 @@ export interface GapTimes {
 
 /**
  * Splits the first `rows` gaps into their parts. All times are integers, so the parts sum to the gap exactly.
- * @param latency usual ones: time after the call's return is launch latency up to the usual one, dependency beyond
+ * @param latency usual launch latencies: time after the call's return counts as launch latency up to the usual one, the rest as a dependency
  * @param parts filled, in the order of gapParts
  * @param cause filled with the largest part as an index into gapParts; of equal ones the earlier
  */
