@@ -23,6 +23,7 @@ import shutil
 import signal
 import sys
 import threading
+import warnings
 from typing import Any, Callable, Dict, Optional
 
 import inferscope_record as record
@@ -126,6 +127,8 @@ def start() -> None:
         return
     import torch
 
+    # It is about several cycles; this profile has one.
+    warnings.filterwarnings("ignore", message="Warning: Profiler clears events")
     activities = [torch.profiler.ProfilerActivity.CPU]
     if torch.cuda.is_initialized() or (_options["capture"] != "all" and torch.cuda.is_available()):
         activities.append(torch.profiler.ProfilerActivity.CUDA)

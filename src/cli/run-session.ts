@@ -276,7 +276,7 @@ async function reportOutcome(
   }
   // The failure comes first: a program that ran out of memory recorded little.
   const exitCode = failure?.failure ? reportError(withPlace(failure.failure, place, capture), false) : null;
-  const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
+  const measured = capture.executions.some(({ exit_code, signal }) => exit_code !== null || signal !== null);
   if (measured && id !== null) await showSession(id, options, exitCode !== null);
   if (exitCode !== null) process.exitCode = exitCode;
   if (interrupted) {

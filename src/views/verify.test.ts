@@ -115,6 +115,11 @@ describe('explain --verify as a page', () => {
     expect(markdownView(verifyView(document('verify', verifyVersion, other), explain))).toContain(
       '| 2.10 ms ± 0.21, below |',
     );
+    // The digits of a gain are those of its own error, not of a wide expected interval.
+    Object.assign(other.changes[0]!, { high_ms: 170, achieved_ms: -0.68, achieved_error_ms: 0.03 });
+    expect(markdownView(verifyView(document('verify', verifyVersion, other), explain))).toContain(
+      '−0.680 ms ± 0.030, below',
+    );
     expect(text).toContain('The achieved gain is within the expected interval.');
     // The text of a graded change is not repeated below its row.
     expect(text).not.toContain('4.04 ms expected.');

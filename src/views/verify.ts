@@ -108,9 +108,9 @@ const sequencesText = ({ sequences }: Stage): string =>
 
 /** "1.65 ms ± 0.21, below": the gain with its error, and where it is if outside of the expected interval. */
 function achievedValue(change: Change): Text {
-  const { achieved_ms: ms, achieved_error_ms: errorMs, high_ms: high, as_expected: isExpected } = change;
+  const { achieved_ms: ms, achieved_error_ms: errorMs, as_expected: isExpected } = change;
   if (ms === null || errorMs === null) return valueOrReason(null, 'ms');
-  const { texts, unit } = formatColumn([ms, errorMs], 'ms', Math.max(high ?? 0, Math.abs(ms)), errorMs);
+  const { texts, unit } = formatColumn([ms, errorMs], 'ms', Math.max(Math.abs(ms), errorMs), errorMs);
   return `${texts[0]} ${unit} ± ${texts[1]}${isExpected === false ? `, ${gainPlace(change)}` : ''}`;
 }
 

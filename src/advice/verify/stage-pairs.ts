@@ -204,6 +204,7 @@ function stageVerdict(
   return {
     kind: before.kind,
     point: before.point,
+    ...(before.from_schedule && after.from_schedule ? { from_schedule: true } : {}),
     ...times,
     sequences,
     achieved_ms: (times.before_ms.value ?? 0) - (times.after_ms.value ?? 0),

@@ -126,6 +126,22 @@ test('one change: achieved and expected gain of the stage, computed by hand', ()
   expect(result.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
 });
 
+test('an error of ten times and more is a factor, as in the table; a request says where its time starts', () => {
+  const request = (ms: number) => ({
+    ...stageOf({ 'kernels.gemm': 2, launch_overhead: ms }, 0.001),
+    from_schedule: true as const,
+  });
+  const result = compareExplanations(
+    explanationOf([request(8)], [findingOf('launch_bound', 6, ['launch_overhead'])]),
+    explanationOf([request(7.6)], []),
+    noSession,
+  );
+  expect(result.sentences.slice(0, 2)).toEqual([
+    'Decode step from schedule: 10.0 ms before, 9.60 ms after (−4.0 %), under the profiler.',
+    'The achieved gain is below the expected interval; the expected gain is off by a factor of 15.0.',
+  ]);
+});
+
 test('a gain outside the expected interval by less than its error is said to be so', () => {
   const before = explanationOf(
     [stageOf({ 'kernels.gemm': 2, launch_overhead: 8 }, 0.09)],

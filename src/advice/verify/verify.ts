@@ -10,11 +10,18 @@ import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
-import { formatFigure, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
+import {
+  formatFigure,
+  formatNumber,
+  formatPercent,
+  formatSigned,
+  minFactorShare,
+  plural,
+} from '../../vocabulary/format.js';
 import { gainPlace } from '../../vocabulary/change-outcomes.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
-import { stageLabels } from '../../vocabulary/stages.js';
+import { stageLabel } from '../../vocabulary/stages.js';
 
 /**
  * Compares the expected gains of one session's findings with those achieved in a second session that has the changes. Graded
@@ -91,7 +98,12 @@ const profiledWords: Readonly<Record<StageVerdict['profiled'], string>> = {
 };
 
 /** An error below 1 % is smaller than any spread of the times. */
-const errorText = (error: number): string => (error < 0.01 ? 'less than 1 %' : formatPercent(error));
+const errorText = (error: number): string =>
+  error < 0.01
+    ? 'less than 1 %'
+    : error < minFactorShare
+      ? formatPercent(error)
+      : `a factor of ${formatNumber(1 + error)}`;
 
 function sentences(
   stages: readonly StageVerdict[],
@@ -101,7 +113,7 @@ function sentences(
   const stageSentences = stages.map((stage) => {
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
-    const name = capitalize(stageLabels[stage.kind] ?? stage.kind);
+    const name = capitalize(stageLabel({ ...stage, name: null }));
     return `${name}${stage.point === null ? '' : ` at ${pointLabel(stage.point)}`}${stage.sequences === null ? '' : `, per ${stage.sequences.before === 1 ? stage.sequences.unit : plural(stage.sequences.before, stage.sequences.unit)}`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${change})${profiledWords[stage.profiled]}.`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');

@@ -57,6 +57,11 @@ const waterfallBarSchema = z.object({
 const waterfallKinds = [...phaseKinds, 'request'] as const;
 const waterfallKindSchema = z.enum(waterfallKinds);
 
+const fromScheduleSchema = z
+  .literal(true)
+  .optional()
+  .describe('From the send time of an open-loop schedule.');
+
 /**
  * From the roofline to the measured time of one kind of stage: `bars` sum to `measured_ms`. Their shares are of that sum without the last
  * bar, profiler_overhead: the time of the clean execution if there is one.
@@ -76,10 +81,7 @@ const stageWaterfallSchema = z.object({
     ),
   execution_id: z.string(),
   point: z.string().nullable().describe('Point of a benchmark or load of a load test; null otherwise.'),
-  from_schedule: z
-    .literal(true)
-    .optional()
-    .describe('Requests of open-loop load: from the scheduled send time, not from sending (1.9).'),
+  from_schedule: fromScheduleSchema,
   instances: z.number().int(),
   measured_ms: figureSchema.describe('Mean, ms, with its spread over instances (sd) and interval.'),
   median_ms: z.number().nullable(),
@@ -342,6 +344,7 @@ const verifyResultSchema = z.object({
     z.object({
       kind: waterfallKindSchema,
       point: z.string().nullable().describe('Point of a benchmark; null otherwise.'),
+      from_schedule: fromScheduleSchema,
       before_ms: figureSchema,
       after_ms: figureSchema,
       graded_on: z
@@ -417,7 +420,7 @@ const verifyResultSchema = z.object({
     .describe('Over the changes that can be graded.'),
   sentences: z.array(z.string()),
 });
-export const verifyVersion = '1.4';
+export const verifyVersion = '1.5';
 export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
 
 export type WaterfallKind = z.infer<typeof waterfallKindSchema>;

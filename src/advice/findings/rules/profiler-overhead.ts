@@ -2,7 +2,7 @@ import { doubt } from '../doubt.js';
 import { stepTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { instancesOf, instanceWord, ms, percent } from '../words.js';
-import { formatMs } from '../../../vocabulary/format.js';
+import { formatMs, formatSigned } from '../../../vocabulary/format.js';
 
 const timeWords = (where: string, kind: string, { instances, mean_ms: mean }: Times): string =>
   `${where}: ${instancesOf(instances, kind)} of ${ms(mean)}${instances === 1 ? '' : ' on average'}`;
@@ -78,7 +78,7 @@ export const profilerOverhead: Rule = {
       findings.push(
         doubt({
           stage: kind,
-          title: `Profiler overhead: ${text} (+${percent(share)})`,
+          title: `Profiler overhead: ${text} (${formatSigned(share, 'ratio')})`,
           cause:
             'Recording costs the host microseconds per launch and call, so a stage with many short kernels waits longer for the host: kernel times are valid, host and launch times are too long.',
           change: lightest
