@@ -1,4 +1,5 @@
 import { isGpuScope, scopeLabel } from '../../vocabulary/sampled-metrics.js';
+import { heldMean, heldSamples } from '../../facts/held-samples.js';
 import { deviceOf } from '../../facts/device.js';
 import {
   notKnown,
@@ -18,6 +19,7 @@ interface SampleRow extends Record<string, unknown> {
   most: number;
   samples: number;
   seconds: number;
+  executions: number;
 }
 
 interface Metric {
@@ -80,13 +82,15 @@ export async function sampledUtilization(facts: StoredFacts): Promise<StoredPart
 async function samplesOf(facts: StoredFacts, found: Metric): Promise<{ scope: string; part: StoredPart }[]> {
   if (!hasTable(facts, 'telemetry')) return [];
   const among = found.scopes ? ` AND scope IN (${found.scopes.map((scope) => `'${scope}'`).join(', ')})` : '';
-  const sql = `SELECT scope, sum(total) / sum(n) AS mean, max(most) AS most, sum(n)::DOUBLE AS samples, sum(span_ns) / 1e9 AS seconds
-FROM (SELECT scope, sum(value) AS total, max(value) AS most, count(*) AS n, max(t_ns) - min(t_ns) AS span_ns
-      FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL${among} GROUP BY scope, execution_id)
+  const samplesSql = `SELECT execution_id, scope, metric, t_ns, value FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL${among}`;
+  const sql = `SELECT scope, sum(mean * held_ns) / sum(held_ns) AS mean, max(most) AS most, sum(n)::DOUBLE AS samples, sum(span_ns) / 1e9 AS seconds, count(*)::DOUBLE AS executions
+FROM (SELECT scope, ${heldMean} AS mean, greatest(1, sum(held_ns)) AS held_ns, max(value) AS most, count(*) AS n, max(t_ns) - min(t_ns) AS span_ns
+      FROM (${heldSamples(samplesSql)}) GROUP BY scope, execution_id)
 GROUP BY scope ORDER BY (scope LIKE 'gpu%') DESC, scope`;
   const rows = await facts.database.query<SampleRow>(sql);
-  return rows.map(({ scope, mean, most, samples, seconds }) => {
-    const text = `${found.what(scopeLabel(scope))} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${plural(samples, 'sample')} from start to end, loading and idle time included).`;
+  return rows.map(({ scope, mean, most, samples, seconds, executions }) => {
+    const where = executions > 1 ? ` of ${plural(executions, 'execution')}` : '';
+    const text = `${found.what(scopeLabel(scope))} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${plural(samples, 'sample')}${where} from start to end, loading and idle time included).`;
     return { scope, part: { text, sql, from: 'sql', rows: rows.length } };
   });
 }

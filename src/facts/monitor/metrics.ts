@@ -1,6 +1,7 @@
 import type { MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { metricUnit } from '../../vocabulary/sampled-metrics.js';
+import { heldMean } from '../held-samples.js';
 import { notSeries, seriesOf } from '../sampled-metrics.js';
 
 const maxPoints = 600;
@@ -9,7 +10,7 @@ const maxPoints = 600;
 export async function readMetrics(database: SessionDatabase): Promise<Map<string, MonitorMetric[]>> {
   const rows = await database.query<Omit<MonitorMetric, 'unit'> & { scope: string }>(
     `SELECT scope, metric, count(*) AS n,
-       coalesce(sum(value * held_ns) / nullif(sum(held_ns), 0), avg(value)) AS mean, min(value) AS min,
+       ${heldMean} AS mean, min(value) AS min,
        quantile_cont(value, 0.05) AS p5, median(value) AS median, quantile_cont(value, 0.95) AS p95, max(value) AS max,
        arg_min(value, t_ns) AS first, arg_max(value, t_ns) AS last
      FROM monitor_samples GROUP BY scope, metric ORDER BY scope, metric`,

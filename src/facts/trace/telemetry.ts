@@ -1,5 +1,6 @@
 import type { PhaseKind, TraceTelemetry } from '../../model/documents/trace.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
+import { heldMean, heldSamples } from '../held-samples.js';
 import { notSeries } from '../sampled-metrics.js';
 import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
@@ -31,8 +32,9 @@ export async function readTelemetry(scope: TraceScope): Promise<TraceTelemetry |
   const samples = `(SELECT scope, metric, t_ns, value FROM telemetry WHERE ${shownScopes} AND value IS NOT NULL
     AND execution_id = '${source.attribution.execution_id.replaceAll("'", "''")}')`;
   const series = await database.query<Series>(
-    `SELECT scope, metric, avg(value) AS mean, min(value) AS min, max(value) AS max
-     FROM ${samples} WHERE ${shownMetrics} GROUP BY scope, metric ORDER BY scope, metric`,
+    `SELECT scope, metric, ${heldMean} AS mean, min(value) AS min, max(value) AS max
+     FROM (${heldSamples(`SELECT NULL AS execution_id, * FROM ${samples} WHERE ${shownMetrics}`)})
+     GROUP BY scope, metric ORDER BY scope, metric`,
   );
   if (series.length === 0) return null;
   const byPhase = await database.query<Omit<Series, 'min' | 'max'> & { kind: PhaseKind; samples: number }>(
