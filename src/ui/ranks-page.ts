@@ -131,11 +131,11 @@ function waitsTable(waits: readonly RankWaits[], ranks: readonly number[], { pla
   );
 }
 
-/** Shown if the session has no collectives of several ranks: the reason, and the commands that record them. */
+/** Shown if the session has no timelines of several ranks: the reason, and the commands that join them. */
 export const noRanks = emptySection(
   'collective',
   'Ranks',
   'No ranks.',
-  'This session has no collectives of several ranks.',
+  'This session has no timelines of several ranks.',
   ['inferscope import FOLDER --ranks', 'Join the traces of the ranks of a job'],
 );

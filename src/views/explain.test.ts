@@ -15,6 +15,16 @@ const explainMarkdown = (explain: Document<ExplainResult>): string => markdownVi
 
 const widest = (text: string): number => Math.max(...text.split('\n').map(textWidth));
 
+test('findings that another one hides follow it, also with details', () => {
+  const hidden = testFinding({ id: 'a', title: 'Hidden', hidden_by: 'b' });
+  const text = explainText(
+    testExplain({ findings: [hidden, testFinding({ id: 'b', title: 'Limit', severity: 'medium' })] }),
+  );
+  expect(text.indexOf('1  Limit')).toBeGreaterThan(0);
+  expect(text.indexOf('2  Hidden')).toBeGreaterThan(text.indexOf('1  Limit'));
+  expect(text).not.toContain('Ordered by affected time');
+});
+
 describe('explain in the terminal', () => {
   const text = explainText(testExplain());
 

@@ -64,7 +64,7 @@ export function findingBlocks(
 ): Block[] {
   const { findings } = data;
   const queries = numberedQueries(findings);
-  const listed = findings.slice(0, limit ?? findings.length);
+  const listed = inReadingOrder(findings).slice(0, limit ?? findings.length);
   const titles = new Map(findings.map(({ id, title }) => [id, title]));
   const session = sessionName(data);
   const withheld = withheldWords(data.withheld);
@@ -79,7 +79,7 @@ export function findingBlocks(
     }),
   );
   const optional: readonly (Block | false)[] = [
-    ordersDiffer(listed) && {
+    ordersDiffer(listed.filter((finding) => !isMinor(finding))) && {
       type: 'text',
       level: 2,
       text: 'Ordered by affected time in the whole run; high, medium and low are by share of the stage.',
@@ -175,6 +175,13 @@ function silentRules({ rules }: ExplainResult): Block[] {
     },
   ];
 }
+
+/** Findings that no other one hides first, notes last: the first one is that of the summary and of the next commands. */
+const inReadingOrder = (findings: readonly Finding[]): Finding[] =>
+  findings.toSorted((a, b) => readingPlace(a) - readingPlace(b));
+
+const readingPlace = ({ severity, hidden_by: hiddenBy }: Finding): number =>
+  severity === 'info' ? 2 : hiddenBy === null ? 0 : 1;
 
 /** Whether a finding of higher severity is listed after one of lower severity. */
 const ordersDiffer = (found: readonly Finding[]): boolean =>

@@ -5,14 +5,13 @@ import type { Block, Section } from './block.js';
 
 type Capture = BenchmarkResults['captures'][number];
 
-const maxFields = 6;
+const maxNames = 6;
 
 /** The first names, and the number of the others. */
-const shortList = (names: readonly string[]): string =>
-  [
-    ...names.slice(0, maxFields),
-    ...(names.length > maxFields ? [`${names.length - maxFields} more`] : []),
-  ].join(', ');
+export const shortList = (names: readonly string[]): string =>
+  [...names.slice(0, maxNames), ...(names.length > maxNames ? [`${names.length - maxNames} more`] : [])].join(
+    ', ',
+  );
 
 /** Every definition once, those that differ from ours first; a summary shows only these. */
 export function definitionSection(captures: readonly Capture[], hasForeign: boolean): Section {

@@ -248,6 +248,20 @@ it('names six fields of a definition and counts the others', () => {
   );
 });
 
+it('names six metrics of a tool in the summary and counts the others', () => {
+  const [capture] = results.data.captures;
+  const [point] = capture!.points;
+  const metrics = Array.from({ length: 8 }, (_, i) => ({
+    ...point!.metrics[0]!,
+    name: `tool.m${i}`,
+    same_definition: false,
+  }));
+  const data = { ...results.data, captures: [{ ...capture!, points: [{ ...point!, metrics }] }] };
+  expect(terminalView(resultsView({ ...results, data }), { width: 120, level: 3 })).toContain(
+    'not comparable: tool.m0, tool.m1, tool.m2, tool.m3, tool.m4, tool.m5, 2 more.',
+  );
+});
+
 it('draws latencies with our definition against load, ordered by served rate', () => {
   const point = (label: string, rate: number, ttft: number) => ({
     label,

@@ -9,7 +9,7 @@ import {
 } from '../model/result-statistics.js';
 import type { Block, Column, Row, Section, Table, Text, View } from './block.js';
 import { resultLatencySection } from './results-latency.js';
-import { definitionSection } from './results-definitions.js';
+import { definitionSection, shortList } from './results-definitions.js';
 import { statistics } from './results-values.js';
 import { plural } from '../vocabulary/format.js';
 
@@ -51,7 +51,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
             text:
               foreignNames.length === 0
                 ? 'All metrics use our definitions.'
-                : `Defined differently, not comparable: ${foreignNames.join(', ')}.`,
+                : `Defined differently, not comparable: ${shortList(foreignNames)}.`,
           },
         ],
       },
