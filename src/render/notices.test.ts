@@ -58,6 +58,18 @@ describe('notices', () => {
     );
   });
 
+  it('merge over severities, with the highest', () => {
+    const late = (count: number, severity: Issue['severity']): Issue => ({
+      code: 'late_samples',
+      severity,
+      count,
+      ...sentence`Missed host samples: ${count}.`,
+    });
+    expect(mergeIssues([late(64, 'info'), late(136, 'warning')])).toEqual([
+      { code: 'late_samples', severity: 'warning', text: 'Missed host samples: 64 to 136.' },
+    ]);
+  });
+
   it('of a launch merge without templates, too (old archives)', () => {
     const busy = (mean: string, peak: string): Issue => ({
       code: 'machine_not_idle',

@@ -68,6 +68,27 @@ test('a change that differs from the two means has a note', () => {
   expect(textOf([7, 8, 27])).toContain('Both values are means; the change compares typical values');
 });
 
+test('repeats of one process have a spread: only p is missing, and only an option that is not used is proposed', () => {
+  const repeats = (selector: string, values: number[]) => {
+    const data = side(selector, values);
+    return { ...data, metrics: data.metrics.map((one) => ({ ...one, basis: 'repeats' as const })) };
+  };
+  const single = { ...metric([3]), id: 'output', name: 'output_tokens_per_s' };
+  const textOf = (withinProcess: boolean) => {
+    const [a, b] = [repeats('a', [10, 10.1, 9.9]), repeats('b', [12, 12.1, 11.9])];
+    const sides = [a, b].map((one) => ({ ...one, metrics: [...one.metrics, single] }));
+    const compared = compareSides(sides[0]!, sides[1]!, { gates: [], withinProcess });
+    return terminalView(benchCompareView(document('bench-compare', '1.0', compared)), {
+      width: 120,
+      level: 2,
+    });
+  };
+  expect(textOf(false)).toMatch(/p, because .*the values of a side are from one process/);
+  expect(textOf(false)).toContain('or use --within-process');
+  expect(textOf(true)).not.toContain('or use --within-process');
+  expect(textOf(true)).toContain('Measure with more --launches');
+});
+
 test('loads are drawn as a line per side over their points, one point relative to the base', () => {
   const at = (point: string | null, values: number[]): SampledMetric => ({
     ...metric(values),

@@ -80,7 +80,9 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
     ...changeNote(comparisons),
     ...unclaimedNote(
       comparisons,
-      'Measure with more --launches, compare baselines of several sessions (inferscope baseline set), or use --within-process to compare repeats or requests of one process.',
+      isWithin
+        ? 'Measure with more --launches, or compare baselines of several sessions (inferscope baseline set).'
+        : 'Measure with more --launches, compare baselines of several sessions (inferscope baseline set), or use --within-process to compare repeats or requests of one process.',
     ),
     ...withinProcessNote(isWithin),
   ];

@@ -35,7 +35,14 @@ export function metricTable(
     missing: from === null || to === null ? oneSided : otherwise,
   });
   const noTest = (metric: MetricChange) =>
-    whyNot(metric, isSpreadUnknown(metric) ? 'the spread of a side is unknown' : 'a value is 0');
+    whyNot(
+      metric,
+      metric.verdict === 'within_process'
+        ? 'the values of a side are from one process'
+        : isSpreadUnknown(metric)
+          ? 'the spread of a side is unknown'
+          : 'a value is 0',
+    );
   return {
     type: 'table',
     title,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { document } from '../model/document.js';
 import { servingDocumentSchema } from '../model/documents/serving.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
@@ -138,6 +139,16 @@ test('the page has its charts with keys and tables, and names from the server st
   // The data of each chart, the document, and the script.
   expect(html.match(/<script/g)).toHaveLength(html.match(/data-chart=/g)!.length + 2);
   expect(html).not.toContain('<img');
+});
+
+test('a target of the SLO is shown as it was typed', () => {
+  const { data } = testServing('closed');
+  const slo = { ttft_ms: 200, tpot_ms: 30, e2e_ms: null, share: 0.99 };
+  const text = terminalView(servingView(document('serving', '1.1', { ...data, slo })), {
+    width: 120,
+    level: 2,
+  });
+  expect(text.replaceAll('\u00a0', ' ')).toMatch(/SLO +TTFT ≤ 200 ms and TPOT ≤ 30 ms for 99 % of requests/);
 });
 
 test('a chart orders loads by size, and shows the SLO limit only near the lines', () => {

@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
-import type { Distribution, ServingPoint, ServingResult, Slo } from '../model/documents/serving.js';
+import type { Distribution, ServingPoint, ServingResult } from '../model/documents/serving.js';
 import type { Figure } from '../model/figure.js';
-import { loadLabel } from '../vocabulary/loads.js';
+import { loadLabel, sloLabel } from '../vocabulary/loads.js';
 import type { Block, Column, Section, Text, View } from './block.js';
 import { clientSection, failureSections, serverSection, tokenSection } from './serving-health.js';
 import { latencySection, throughputSection } from './serving-latency.js';
@@ -254,22 +254,6 @@ const sloColumns: readonly LoadColumn[] = [
   },
 ];
 
-function sloText({ ttft_ms, tpot_ms, e2e_ms, share }: Slo): Text {
-  const bounds = [
-    ['TTFT', ttft_ms],
-    ['TPOT', tpot_ms],
-    ['end to end', e2e_ms],
-  ] as const;
-  return [
-    ...bounds
-      .filter(([, n]) => n !== null)
-      .flatMap(([name, n], index) => [`${index === 0 ? '' : ', '}${name} ≤ `, ms(n)]),
-    ' for ',
-    { n: share, unit: 'ratio' },
-    ' of the requests',
-  ];
-}
-
 function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
   const length = (count: number | null, unit: string): Text =>
     count === null ? { missing: 'varies' } : { count, unit };
@@ -293,7 +277,7 @@ function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
             name: 'seed',
             text: `${prompts.seed}${prompts.seed_used_before ? ', used before: prompts may be cached' : ''}`,
           },
-          { name: 'SLO', text: slo ? sloText(slo) : 'none' },
+          { name: 'SLO', text: slo ? sloLabel(slo) : 'none' },
           ...(probe ? [{ name: 'probe before the loads', text: probeText(probe) }] : []),
         ],
       },

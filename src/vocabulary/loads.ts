@@ -1,5 +1,5 @@
-import type { Load } from '../model/documents/serving.js';
-import { formatSetting, plural } from './format.js';
+import type { Load, Slo } from '../model/documents/serving.js';
+import { formatSetting, formatShareSetting, plural } from './format.js';
 
 /** "8 users", "5 req/s (Poisson)", "trace"; the same on every surface. */
 export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string {
@@ -7,6 +7,18 @@ export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string
   // Poisson is a name.
   const arrivals = kind === 'poisson' ? 'Poisson' : kind;
   return rate === null ? arrivals : `${formatSetting(rate, 'req/s')} (${arrivals})`;
+}
+
+const settingTime = (ms: number): string =>
+  ms < 1000 ? formatSetting(ms, 'ms') : formatSetting(ms / 1000, 's');
+
+/** "TTFT ≤ 200 ms and TPOT ≤ 30 ms for 99 % of requests" */
+export function sloLabel(slo: Slo): string {
+  const targets = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) => {
+    const ms = slo[`${name}_ms`];
+    return ms === null ? [] : [`${latencyLabels[name]} ≤ ${settingTime(ms)}`];
+  });
+  return `${targets.join(' and ')} for ${formatShareSetting(slo.share)} of requests`;
 }
 
 /** Latencies of requests, in display order. */

@@ -50,3 +50,9 @@ test('a time under a profiler has another name than a clean time', () => {
   });
   expect(headlineOf({ stages: [{ ...stage!, clean_ms }] })!.figure.name).toBe('decode');
 });
+
+test('a request of open-loop load says where its time starts', () => {
+  const [stage] = testExplain().data.stages;
+  const request = { ...stage!, kind: 'request' as const, from_schedule: true as const };
+  expect(headlineOf({ stages: [request] })!.text).toMatch(/^request from schedule 23\.3 ms, /);
+});

@@ -1,8 +1,8 @@
 import type { Issue } from '../../model/document.js';
 import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/documents/serving.js';
 import { queueing, unloadedTtft } from './queueing.js';
-import { formatPercent, formatSetting, formatQuantity } from '../../vocabulary/format.js';
-import { loadLabel } from '../../vocabulary/loads.js';
+import { formatPercent, formatQuantity } from '../../vocabulary/format.js';
+import { loadLabel, sloLabel } from '../../vocabulary/loads.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 import { issuesAt, quantity, sentence } from '../../vocabulary/sentence-template.js';
 import type { IssueCode } from '../../model/issue-codes.js';
@@ -116,34 +116,26 @@ function fallsBehind(
   };
 }
 
-const boundLabels = { ttft_ms: 'TTFT', tpot_ms: 'TPOT', e2e_ms: 'end to end' } as const;
-
-const settingTime = (ms: number): string =>
-  ms < 1000 ? formatSetting(ms, 'ms') : formatSetting(ms / 1000, 's');
-
 export function bestUnderSlo(
   points: readonly ServingPoint[],
   slo: Slo | null,
 ): ServingResult['best_under_slo'] {
   if (slo === null) return null;
-  const bounds = (['ttft_ms', 'tpot_ms', 'e2e_ms'] as const)
-    .filter((name) => slo[name] !== null)
-    .map((name) => `${boundLabels[name]} ≤ ${settingTime(slo[name]!)}`);
-  const sloText = `${bounds.join(' and ')} for ${formatSetting(slo.share * 100, '%')} of requests`;
+  const targets = sloLabel(slo);
   const met = points.filter((point) => point.goodput.meets_slo === true);
   const best = met.reduce<ServingPoint | null>(
     (high, point) => (high === null || loadLevel(point) > loadLevel(high) ? point : high),
     null,
   );
-  if (best === null) return { execution_id: null, text: `No load met ${sloText}.` };
+  if (best === null) return { execution_id: null, text: `No load met ${targets}.` };
   const above = points.some(
     (point) => loadLevel(point) > loadLevel(best) && point.goodput.meets_slo === false,
   );
   return {
     execution_id: best.execution_id,
     text: above
-      ? `${capitalize(loadLabel(best.load))} is the highest load with ${sloText}.`
-      : `${capitalize(loadLabel(best.load))}, the highest tested load, has ${sloText}.`,
+      ? `${capitalize(loadLabel(best.load))} is the highest load with ${targets}.`
+      : `${capitalize(loadLabel(best.load))}, the highest tested load, has ${targets}.`,
   };
 }
 

@@ -9,7 +9,8 @@ export const clientBound: Rule = {
     finds: 'The load generator, not the server, was the limit.',
     needs: 'a load test (`inferscope bench serve`)',
     gain: 'None: it makes the numbers unreliable.',
-    change: 'Give the client more threads or its own machine, or offer less load.',
+    change:
+      'Free the cores of the client of other programs, give it its own machine, or offer less load; more --threads help only an event loop that is busy.',
     withheld: 'the client kept its schedule',
   },
   references: [],
@@ -20,8 +21,8 @@ export const clientBound: Rule = {
         'The client sent requests or read answers late: its lag is included in every latency, and a higher load would measure the client again.',
       change: {
         kind: 'flag',
-        text: 'Give the client more threads or its own machine, or offer less load.',
-        example: 'inferscope bench serve --threads 4',
+        text: 'Free the cores of the client of other programs, give it its own machine, or offer less load; more --threads help only an event loop that is busy.',
+        example: null,
       },
       check: 'repeat the load test with the same load: the client must not be the limit',
     }),
