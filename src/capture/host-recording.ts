@@ -199,9 +199,8 @@ export function hostIssues(samples: HostSample[], circumstances: Circumstances):
     issues.push({
       code: 'machine_not_idle',
       severity: 'warning',
-      ...(peak > used
-        ? sentence`The machine was not idle: other processes used ${used} of ${cores} cores (peak ${peak}).`
-        : sentence`The machine was not idle: other processes used ${used} of ${cores} cores.`),
+      // One template, so that the recordings of several executions merge.
+      ...sentence`The machine was not idle: other processes used ${used} of ${cores} cores (peak ${peak}).`,
     });
   }
   const first = samples[0];

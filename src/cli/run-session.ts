@@ -26,6 +26,7 @@ import { type ContextOptions, saveContext, readContext } from './context-options
 import { showSession } from './session-summary.js';
 import { refuseUnused } from './unused-options.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { formatNs } from '../vocabulary/format.js';
 
 export type RunCommandRange = { kind: 'cudaProfilerApi' } | { kind: 'nvtx'; name: string } | null;
@@ -198,9 +199,7 @@ async function recordRun(
       unread: interrupts.unread,
       part: job !== null,
     });
-    const title = redactCommand(command, [...recording.secrets])
-      .join(' ')
-      .slice(0, 120);
+    const title = cutEnd(redactCommand(command, [...recording.secrets]).join(' '), 120);
     return { ...recorded, title, result: { capture, calls, interrupted: interrupts.signal.aborted } };
   });
 }

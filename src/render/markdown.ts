@@ -2,6 +2,7 @@ import { nbsp } from '../vocabulary/format.js';
 import { severityLabels } from '../vocabulary/severities.js';
 import { mergeIssues } from './notices.js';
 import type { Block, FindingItem, Level, Table, Text, View } from '../views/block.js';
+import { commandParts } from '../views/text.js';
 import { tableToDraw } from './reasons.js';
 import { parts, plainText, valueText } from './value.js';
 
@@ -85,7 +86,11 @@ function blockText(
     case 'missing':
       return [`${escapeMarkdown(block.what)} ${escapeMarkdown(block.why)}`];
     case 'commands':
-      return asBlock(block.items.map(({ command, why }) => `- ${codeSpan(command)}: ${escapeMarkdown(why)}`));
+      return asBlock(
+        block.items.map(
+          ({ command, why }) => `- ${markdownOf(commandParts(command))}: ${escapeMarkdown(why)}`,
+        ),
+      );
     case 'fold': {
       const body = blocks(block.blocks);
       return body.length === 0

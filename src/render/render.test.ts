@@ -109,6 +109,13 @@ test('Markdown: a name from a file cannot start a line, end an HTML block or end
   expect(text.match(/<summary>.*k_0&lt;img&gt; # heading ``` `.*<\/summary>/g)).toHaveLength(2);
 });
 
+test('each command of a next step can be copied by itself', () => {
+  const items = [{ command: 'inferscope run, then inferscope explain', why: 'shows it' }];
+  expect(markdownView(view([{ type: 'commands', items }]))).toContain(
+    '- `inferscope run`, then `inferscope explain`: shows it',
+  );
+});
+
 const chart: Chart = { form: 'bars', kind: 'shares', unit: 'ms', rows: [], series: [] };
 
 test('only pages with charts contain the script that draws', () => {

@@ -236,7 +236,7 @@ function notMeasured(data: BenchResult): Block[] {
             tone: 'fault',
           }),
         },
-        { id: 'why', head: 'why', wraps: true, cell: ({ point }) => firstLine(point.text) },
+        { id: 'why', head: 'why', wraps: true, lines: true, cell: ({ point }) => firstLine(point.text) },
       ],
       rows,
       { brief: 4 },

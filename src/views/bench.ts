@@ -282,7 +282,7 @@ function environmentSection({
               'Not available for this engine',
               [
                 { id: 'figure', head: 'figure', cell: ({ figure }) => figure.replaceAll('_', ' ') },
-                { id: 'why', head: 'why', wraps: true, cell: ({ text }) => text },
+                { id: 'why', head: 'why', wraps: true, lines: true, cell: ({ text }) => text },
               ],
               notMeasured,
             ),

@@ -1,5 +1,6 @@
 import type { AllocatorMoment, MemoryResult } from '../model/documents/memory-result.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
+import { allocatorStageLabel } from '../vocabulary/memory-points.js';
 import type { Block, Column, Section, Text } from './block.js';
 import type { Chart } from './chart.js';
 import {
@@ -66,7 +67,7 @@ export function timelineSection(data: MemoryResult): Section {
       title: 'Phases',
       columns: [{ id: 'phase', head: 'phase' }, numeric('from_s', 'from'), numeric('to_s', 'to')],
       rows: data.timeline.phases.map(({ label, start_s, end_s }) => ({
-        cells: [label, secondsText(start_s), secondsText(end_s)],
+        cells: [allocatorStageLabel(label), secondsText(start_s), secondsText(end_s)],
       })),
     },
   ]);
@@ -168,7 +169,7 @@ function deviceChart(
       ],
       rows: momentsOf(data, gpu).map((moment) => ({
         cells: [
-          moment.stage.replaceAll('_', ' '),
+          allocatorStageLabel(moment.stage),
           { count: moment.rank },
           secondsText(moment.t_s),
           ...columns.map(([, bytesOf]) => bytesText(bytesOf(moment))),

@@ -87,7 +87,7 @@ test('has components with estimate and residual, points, GPUs, fragmentation, al
       used_share: 11 / 80,
     },
   ]);
-  expect(cells(tables(view, 'allocator')[0]!, 'post warmup')).toMatchObject([
+  expect(cells(tables(view, 'allocator')[0]!, 'after warm-up')).toMatchObject([
     {
       model_weights_gb: 7,
       kv_cache_gb: 1.25,

@@ -317,7 +317,7 @@ function pointSection(profile: MemoryProfile): Section {
             ? [numeric('max_gb', 'max', 3), numeric('mean_gb', 'mean', 2), numeric('stddev_gb', 'sd', 1)]
             : []),
           numeric('t_s', 'at'),
-          { id: 'source', head: 'measured by', wraps: true },
+          { id: 'source', head: 'measured by', wraps: true, lines: true },
         ],
         rows: pointNames.map(row),
       },

@@ -167,7 +167,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
             { id: 'part', head: 'part of the peak', cell: ({ component }) => componentNames[component] },
             { id: 'bytes', head: 'memory', numeric: true, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
             { id: 'confidence', head: 'confidence', cell: ({ confidence }) => confidence },
-            { id: 'evidence', head: 'evidence', wraps: true, cell: ({ evidence }) => evidence },
+            { id: 'evidence', head: 'evidence', wraps: true, lines: true, cell: ({ evidence }) => evidence },
           ],
           memoryParts(memory),
         ),

@@ -38,3 +38,7 @@ export type Part = string | Value;
 
 /** Text with values in it. */
 export type Text = Part | readonly Part[];
+
+/** The commands of "inferscope run …, then inferscope explain …", each to be copied by itself. */
+export const commandParts = (commands: string): Text =>
+  commands.split(/(, then )/).map((text, index) => (index % 2 === 1 ? text : { code: text }));

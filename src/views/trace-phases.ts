@@ -101,7 +101,14 @@ function partTable(phases: readonly TracePhase[], label: PhaseLabel): Block {
       { id: 'phase', head: 'phase' },
       { id: 'part', head: 'GPU activity', wraps: true },
       { id: 'mean_ms', head: 'mean', ...number },
-      { id: 'share', head: 'of the phase', ...number },
+      {
+        id: 'share',
+        head: 'of the phase',
+        ...number,
+        ...(phases.some(isClean) && {
+          meaning: 'of its time without the profiler, while GPU activity is as long as under it',
+        }),
+      },
     ],
     rows: phases.flatMap((phase) =>
       phaseParts(phase)
@@ -142,7 +149,13 @@ function phaseTable(phases: readonly TracePhase[], label: PhaseLabel, gpuUsed: b
   ]);
   const hasCleanTimes = phases.some(isClean);
   const gpu: ColumnOf<Line>[] = [
-    { id: 'busy_ns', head: 'busy', ...number, cell: ({ times }) => ns(times.busy_ns) },
+    {
+      id: 'busy_ns',
+      head: 'busy',
+      ...number,
+      ...(hasCleanTimes && { meaning: 'under the profiler; mean and idle are without it' }),
+      cell: ({ times }) => ns(times.busy_ns),
+    },
     { id: 'idle_ns', head: 'idle', ...number, cell: ({ times }) => ns(times.idle_ns) },
     {
       id: 'idle_share',

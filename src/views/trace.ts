@@ -158,6 +158,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
             id: 'captures',
             head: 'captures',
             wraps: true,
+            lines: true,
             cell: ({ captures }): Text =>
               captures.flatMap(({ capture_id: id, tool, kernels }, index) => [
                 `${index === 0 ? '' : ', '}${id} (${tool}`,

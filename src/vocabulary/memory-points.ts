@@ -1,4 +1,5 @@
 import { classColors } from './colors.js';
+import { stageLabels } from './stages.js';
 
 /** Labels of the points of a memory profile and of the increases between them; the same on every surface. */
 export const pointLabels = {
@@ -30,3 +31,8 @@ export const memoryLatencyLabels: Readonly<Record<string, string>> = {
   mean_tpot: 'mean TPOT',
   tokens_per_second: 'output tokens/s',
 };
+
+/** Label of a stage at which the allocator was read: a point of the profile, a kind of stage, or a word of the probe. */
+export const allocatorStageLabel = (stage: string): string =>
+  ({ ...stageLabels, ...pointLabels } as Readonly<Record<string, string>>)[stage] ??
+  stage.replaceAll('_', ' ');

@@ -62,15 +62,15 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
     notMeasured: {
       device_time: {
         code: 'no_device',
-        text: 'The embedded engine computes on the CPU: there are no device events, host times are the measured times.',
+        text: 'the embedded engine computes on the CPU: there are no device events, host times are the measured times',
       },
       device_work: {
         code: 'no_device',
-        text: 'The embedded engine computes on the CPU; inferscope profile shows its operators.',
+        text: 'the embedded engine computes on the CPU; inferscope profile shows its operators',
       },
       kv_occupancy: {
         code: 'not_paged',
-        text: 'The embedded engine allocates each cache for its whole context: its occupancy is not informative.',
+        text: 'the embedded engine allocates each cache for its whole context: its occupancy is not informative',
       },
     },
     issues: (points) => copiedCache(model, points),

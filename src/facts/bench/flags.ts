@@ -68,10 +68,11 @@ function utilizationFlags(point: BenchPointResult, { device, threads }: Workload
     return [flag('good_utilization', 'good', text)];
   }
   if (percent >= lowUtilization) return [];
-  const severity = point.batch_size > 1 ? 'warning' : 'info';
+  // A small batch does not fill a GPU; threads of a CPU wait for something.
+  const severity = gpu === null || point.batch_size > 1 ? 'warning' : 'info';
   const text =
     gpu === null
-      ? sentence`${cores!} of ${plural(threads!, 'thread')} busy: threads wait for other programs on this machine or for each other`
+      ? sentence`${cores!} of ${plural(threads!, 'thread')} busy: ${threads === 1 ? 'it waits for other programs on this machine' : 'threads wait for other programs on this machine or for each other'}`
       : point.batch_size > 1
         ? sentence`GPU utilization ${quantity(percent, '%')}: the GPU waits for the host`
         : sentence`GPU utilization ${quantity(percent, '%')}, as usual for one sequence`;

@@ -1,5 +1,6 @@
 import type { FC } from 'hono/jsx';
 import type { Bars, Block, FindingItem, Table } from '../../views/block.js';
+import { commandParts } from '../../views/text.js';
 import { keepUnits } from '../../vocabulary/format.js';
 import { mergeIssues } from '../notices.js';
 import { tableToDraw } from '../reasons.js';
@@ -191,7 +192,7 @@ const OneBlock: FC<{ block: Block; repeatsHeading?: boolean }> = ({ block, repea
         <ul class="next">
           {block.items.map(({ command, why }) => (
             <li>
-              <code>{command}</code>
+              <Words text={commandParts(command)} />
               {why}
             </li>
           ))}

@@ -97,7 +97,7 @@ export const benchmarkFlags: Rule = {
         () =>
           others.length === 0
             ? `flag ${code}`
-            : `flag ${code} also: ${others.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)).join('; ')}`,
+            : `flag ${code}; also ${others.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)).join('; ')}`,
       );
       findings.push(
         doubt({
