@@ -25,7 +25,7 @@ import { rankIssues, recordingIssues, timingIssues } from './issues.js';
 import { modelOf, scalingOf } from './scaling.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
-import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
+import { comparedWaterfalls, waterfallsOf, withRecordedOperators, withWaterfallTime } from './waterfalls.js';
 
 const maxKernels = 200;
 /** Smaller relative changes of a kernel's mean time or count are no change. */
@@ -80,7 +80,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
         .map((issue) => ({ issue, scope: user.name ?? id })),
     ),
   );
-  return document('compare', compareVersion, compareSides(what!, sides), [
+  return document('compare', compareVersion, compareSides(what!, await withRecordedOperators(sides)), [
     ...rankIssues(sides),
     ...timingIssues(sides),
     ...recordingIssues(what!, sides),

@@ -3,6 +3,7 @@ import type { CompareResult } from '../../model/documents/compare.js';
 import { isSlower } from '../../model/headline-time.js';
 import { formatFigure } from '../../vocabulary/format.js';
 import type { Side } from './side.js';
+import { scaledSides } from './waterfalls.js';
 
 const hasCleanStage = ({ stages }: Side): boolean => stages.some(({ is_clean }) => is_clean === true);
 
@@ -27,7 +28,9 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     const times = `Times of ${phases.join(', ')}`;
     // Without the profiler, a program records only the stages that it or its engine times itself.
     const isRun = lacking.some(hasCleanStage);
-    const why = `${sideNames(lacking)} ${lacking.length === 1 ? 'has' : 'have'} ${isRun ? 'no such times without it' : 'no clean execution (inferscope run --evaluator none,nsys)'}`;
+    const onCpu = lacking.some(({ waterfalls }) => waterfalls.some(({ source }) => source === 'operators'));
+    const profiler = onCpu ? 'torch' : 'nsys';
+    const why = `${sideNames(lacking)} ${lacking.length === 1 ? 'has' : 'have'} ${isRun ? 'no such times without it' : `no clean execution (inferscope run --evaluator none,${profiler})`}`;
     list.push({
       code: 'times_under_profiler',
       severity: without.length === 0 ? 'info' : 'warning',
@@ -65,7 +68,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
       text: `${session.user.name ?? session.id} took longer without the profiler (${times.join(', ')}): its bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
     });
   }
-  const scaled = sides.filter(({ waterfalls }) => waterfalls.some(isScaled));
+  const scaled = scaledSides(sides, false);
   if (scaled.length > 0)
     list.push({
       code: 'operators_under_profiler',
@@ -81,13 +84,6 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
   }
   return list;
 }
-
-/** Whether the bars of a program on the CPU are scaled to its shorter time without the profiler. */
-const isScaled = ({ source, clean_ms: clean, measured_ms: profiled }: Side['waterfalls'][number]): boolean =>
-  source === 'operators' &&
-  clean.value !== null &&
-  profiled.value !== null &&
-  isSlower(profiled.value, clean.value);
 
 /** The ranks that are compared need not have one number. */
 export const rankIssues = (sides: readonly Side[]): Issue[] =>

@@ -33,12 +33,13 @@ const maxRows = 64;
  * Waterfalls of a program without a GPU under a framework's profiler: the CPU is the device, and operators are its
  * kernels. Bars are self time of operators on the stage's thread, by class; the remaining time is between operators.
  * @param options.scaled false keeps operators as profiled, for callers that withhold what does not fit the clean time
+ * @param options.clean false leaves all times as recorded under the profiler
  */
 export async function operatorWaterfalls(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope,
-  { scaled = true }: { scaled?: boolean } = {},
+  { scaled = true, clean = true }: { scaled?: boolean; clean?: boolean } = {},
 ): Promise<TimelineWaterfalls> {
   const { groups, withoutWaterfall } = await stageGroups(scope);
   const stepsOfGroups = await groupSteps(session, scope, groups);
@@ -46,7 +47,7 @@ export async function operatorWaterfalls(
   for (const group of groups) {
     const stepsOfGroup = stepsOfGroups.steps.filter(({ kind }) => kind === group.kind);
     const need = await needOf(session, stepsOfGroup);
-    const stage = await stageOf(database, scope, { group, need, scaled });
+    const stage = await stageOf(database, scope, { group, need, scaled, clean });
     if (stage) stages.push({ ...stage, sequences: sequencesOfGroup(group, stepsOfGroups) });
   }
   return { stages, withoutWaterfall };
@@ -139,8 +140,9 @@ interface OpTime {
 async function stageOf(
   database: SessionDatabase,
   scope: TraceScope,
-  { group, need, scaled }: { group: StageGroup; need: Need; scaled: boolean },
+  options: { group: StageGroup; need: Need; scaled: boolean; clean: boolean },
 ): Promise<StageWaterfall | null> {
+  const { group, need } = options;
   const windows = windowsOf(group);
   const spans = await database.query<Span>(
     `SELECT instance, label, (end_ns - start_ns)::DOUBLE AS ns FROM spans WHERE grp = $1 ORDER BY start_ns, instance`,
@@ -155,10 +157,12 @@ async function stageOf(
   const n = spans.length;
   const sortedMs = spans.map(({ ns }) => ns / 1e6).toSorted((a, b) => a - b);
   const wallMs = spans.reduce((sum, { ns }) => sum + ns, 0) / n / 1e6;
-  const clean = await cleanTimeOf(scope, group);
+  const clean = options.clean
+    ? await cleanTimeOf(scope, group)
+    : missing('no_clean_stage', 'only times under the profiler are compared');
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
   const necessary = 'reason' in need.necessary ? null : need.necessary;
-  const factor = scaled ? operatorFactor(recorded, n, wallMs, clean.value) : 1;
+  const factor = options.scaled ? operatorFactor(recorded, n, wallMs, clean.value) : 1;
   const raw = partsOf(recorded, factor, n, wallMs, necessary);
   const parts = removeProfilerOverhead(raw, addedMs);
   const explainedMs = explainedBars(parts).ms;
