@@ -85,9 +85,9 @@ export function formatTick(value: number, unit: string, max: number): string {
   return tickUnit === '×' ? `${text}×` : tickUnit === '' ? text : withUnit(text, tickUnit, nbsp);
 }
 
-/** A time on an axis with steps of `stepNs`, with enough digits to distinguish neighbors: 31.8640 s. */
-export function formatTimeTick(ns: number, stepNs: number): string {
-  const { factor, unit } = rungOf(Math.max(Math.abs(ns), stepNs), 'ns');
+/** A time on an axis with steps of `stepNs`, in the unit of `largestNs`, with enough digits to distinguish neighbors: 31.8640 s. */
+export function formatTimeTick(ns: number, stepNs: number, largestNs = Math.abs(ns)): string {
+  const { factor, unit } = rungOf(Math.max(largestNs, stepNs), 'ns');
   return `${fixed(ns / factor, Math.max(0, Math.ceil(-Math.log10(stepNs / factor) - 1e-9)))}${nbsp}${unit}`;
 }
 

@@ -417,24 +417,3 @@ it('an axis of processes counts in whole numbers', () => {
   const [chart] = chartsOf([samplesBlock([series], 'processes')]);
   expect(draw(chart!).yAxis[0]).toMatchObject({ minInterval: 1 });
 });
-
-it('labels each of a few categories, on several lines where one has no room', () => {
-  const loads = ['synchronous', 'constant 34.83 req/s', 'throughput 512'];
-  const chart = (categories: readonly string[]): Chart => ({
-    form: 'lines',
-    x: { name: 'load', categories },
-    panels: [{ unit: 'ms', series: [{ name: 'p50', color: 'ink', points: categories.map(() => [0, 1]) }] }],
-  });
-  const axisOf = (categories: readonly string[]) =>
-    (
-      optionOf(chart(categories), { ...place, width: 360 }) as {
-        xAxis: { axisLabel: object; nameGap: number }[];
-      }
-    ).xAxis[0]!;
-  expect(axisOf(loads).axisLabel).toMatchObject({ interval: 0, overflow: 'break', width: 82 });
-  // "constant", "34.83 req/s" and the name of the axis below.
-  expect(axisOf(loads).nameGap - axisOf(['4', '16', '32']).nameGap).toBe(14);
-  expect(axisOf(Array.from({ length: 48 }, (_, step) => String(step))).axisLabel).not.toHaveProperty(
-    'interval',
-  );
-});

@@ -1,6 +1,6 @@
 import type { EChartsOption, LineSeriesOption } from 'echarts';
 import { cutEnd } from '../../vocabulary/cut.js';
-import { formatNumber, formatQuantity } from '../../vocabulary/format.js';
+import { formatNumber, formatQuantity, formatTimeTick } from '../../vocabulary/format.js';
 import type { LinesChart, Panel, Point, Series } from '../../views/chart.js';
 import { themeColor } from '../palette.js';
 import { plainText } from '../value.js';
@@ -143,6 +143,13 @@ function linesOf(text: string, characters: number): number {
   return lines;
 }
 
+/** The distance of ECharts' ticks on an axis of this length. */
+function tickStep(length: number, ticks: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(length, 1e-9) / ticks));
+  const digit = Math.max(length, 1e-9) / ticks / power;
+  return power * (digit < 1.5 ? 1 : digit < 2.5 ? 2 : digit < 4 ? 3 : digit < 7 ? 5 : 10);
+}
+
 function xAxis(chart: LinesChart, panel: Panel, frame: Frame, isLast: boolean) {
   const { x } = chart;
   const name = isLast ? { text: x.name, gap: isPaneled(chart) ? 24 : 28 } : undefined;
@@ -160,12 +167,20 @@ function xAxis(chart: LinesChart, panel: Panel, frame: Frame, isLast: boolean) {
   const axis = valueAxis(frame, x.unit, to - from, name);
   if (x.unit !== 's') return { ...axis, min: 0, max: to };
   const [min, max] = x.range ?? extentOf(chart.panels);
+  const stepNs = 1e9 * tickStep(max - min, isNarrow(frame) ? 3 : 5);
   return {
     ...axis,
     min,
     max,
     splitLine: { show: false },
-    axisLabel: { ...axis.axisLabel, showMinLabel: false, showMaxLabel: false },
+    axisLabel: {
+      ...axis.axisLabel,
+      showMinLabel: false,
+      showMaxLabel: false,
+      // Below the lowest label of the values, which a long first label would reach.
+      margin: isPaneled(chart) ? 8 : 12,
+      formatter: (value: number) => formatTimeTick(1e9 * value, stepNs, 1e9 * max),
+    },
   };
 }
 
