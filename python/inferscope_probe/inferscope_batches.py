@@ -50,7 +50,7 @@ class RecordedBatches:
         """`new`: tokens computed; `context`: tokens attended to, summed over the requests. Writes complete batches about once per
         second.
         """
-        self._times.flush_now_and_then()
+        self._times.flush_if_due()
         self.number_batch(starts_iteration)
         events = self._times.open(device) if getattr(device, "type", None) == "cuda" and device.index is not None else None
         return self._open_stage(kind, (requests, new, context), events, is_first)

@@ -84,7 +84,7 @@ def _open_batch(runner: Any, model: Any) -> Any:
             if events is not None:
                 calls.times.record(events.after, events.stream)
             calls.times.add_step(Step(kind, sequence.iteration, number, start_ns, batch, new, context, is_first, None, events), end_ns)
-            calls.times.flush_now_and_then()
+            calls.times.flush_if_due()
         calls.note_model(model, "PagedAttentionCache")
 
     return close

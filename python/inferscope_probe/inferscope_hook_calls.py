@@ -144,7 +144,7 @@ def start_sequence(speculative: bool) -> Sequence:
     _iterations += 1
     local.thread.stop_repeating()
     local.thread.sequence = Sequence(_iterations, speculative)
-    times.flush_now_and_then()
+    times.flush_if_due()
     return local.thread.sequence
 
 

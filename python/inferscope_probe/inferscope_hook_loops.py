@@ -1,6 +1,6 @@
 """Steps of programs without tokens: an outermost module that is called again and again, such as the U-Net of a denoising loop.
 
-A module counts once two calls with equal sizes follow each other, without a call of another outermost module and without a step
+A module counts as soon as two calls with equal sizes follow each other, without a call of another outermost module and without a step
 of a model inside. Its later calls are steps of unknown kind: without batch and tokens.
 """
 
@@ -108,7 +108,7 @@ def _open(loop: Any, sizes: Sizes, tensor: Any) -> Optional[calls.Opened]:
     is_first = sizes not in loop.seen
     loop.seen.add(sizes)
     number, _steps = _steps, _steps + 1
-    calls.times.flush_now_and_then()
+    calls.times.flush_if_due()
     opener = calls.step_opener()
     close_range = events = None
     if opener is not None:

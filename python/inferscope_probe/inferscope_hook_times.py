@@ -213,7 +213,7 @@ class Times:
             if isinstance(step, Step) and (step.kind, step.batch, step.new_tokens) == (kind, batch, new_tokens):
                 self._pending[index] = (event, step._replace(is_first=True), end_ns)
 
-    def flush_now_and_then(self) -> None:
+    def flush_if_due(self) -> None:
         if time.monotonic_ns() - self._flushed_ns > _FLUSH_NS or len(self._pending) > _MAX_PENDING:
             self.flush()
 

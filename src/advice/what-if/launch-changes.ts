@@ -94,7 +94,7 @@ export function withCudaGraph(state: StageState): Effect {
   });
   const slow = Math.min(between, (kernels * Math.max(slowNodeGapNs, nodeNs)) / 1e6);
   const removed = between - nodes + stretches - remainingHostMs;
-  // Replayed graphs of timelines stayed within the interval without it; those of a benchmark did not from batch 16 on.
+  // Measured graphs were within the predicted interval without this time, except those of benchmarks from batch 16 on.
   const staticCacheMs =
     state.waterfall.source === 'bench' ? staticCacheShare * (sumOf(state.bars) - idleMsOf(state)) : 0;
   return {
@@ -136,9 +136,9 @@ export function withoutSync(state: StageState): Effect {
   const { synchronize, read } = state.facts.waits;
   const reads = Math.max(1, read.calls, synchronize.calls);
   const isRead = (id: string) => isCopyBar(id, 'dtoh') && reads > 1;
-  const remainingMs = (id: string): number =>
+  const remainingShare = (id: string): number =>
     state.idleBars.has(id) ? 1 - removed / total : isRead(id) ? 1 / reads : 1;
-  const bars = new Map([...state.bars].map(([id, ms]) => [id, ms * remainingMs(id)]));
+  const bars = new Map([...state.bars].map(([id, ms]) => [id, ms * remainingShare(id)]));
   return {
     state: { ...state, bars },
     explanations: new Map([
