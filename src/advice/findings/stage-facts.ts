@@ -5,9 +5,9 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { removeProfilerOverhead } from '../../facts/without-profiler.js';
 import { maxGlueNs, longHostNs, makeFindingTables } from './finding-tables.js';
-import { literal, type TraceScope } from '../../facts/trace/scope.js';
 import type { FindingContext } from './rule.js';
 import { withHeadlineTime } from './headline-windows.js';
+import { hostTimes } from './host-times.js';
 
 /** Host waits on the launching threads, per instance; every wait has one cause. */
 interface Waits {
@@ -38,7 +38,9 @@ export interface StageFacts {
   graph_launches: number;
   /** Host time from the first launch to the last, without waits, pauses in which it launches nothing, blocking launches and profiler overhead. */
   launching_ms: number;
-  /** Host time of a step without waits and without the profiler, hidden by the device or not (cleanHostTimes); null if not known. */
+  /** Host time of a step without waits, hidden by the device or not (host-times.ts); null if not known. */
+  captured_host_ms: number | null;
+  /** The same without the profiler; null if the clean execution does not show it. */
   own_host_ms: number | null;
   /** Part of host_ms in host gaps longer than a dispatch, without those of compile_ms and first_use_ms. */
   long_host_ms: number;
@@ -90,7 +92,7 @@ async function readFacts({ scope, waterfalls }: FindingContext): Promise<StageFa
   const { database } = scope;
   await makeFindingTables(scope);
   const windows = await meanWindows(database);
-  const hostTimes = await cleanHostTimes(scope);
+  const hosts = await hostTimes(scope);
   const rows = withHeadlineTime(waterfalls, windows)
     .map((row, i) => rowAsClean(row, windows[i]!))
     // Steps that start at the same time have no time of their own.
@@ -99,7 +101,8 @@ async function readFacts({ scope, waterfalls }: FindingContext): Promise<StageFa
   const stepRows = rows.filter(({ kind }) => steps.has(kind));
   return (stepRows.length > 0 ? stepRows : rows).map((row) => ({
     ...row,
-    own_host_ms: hostTimes.get(row.kind) ?? null,
+    captured_host_ms: hosts.get(row.kind)?.captured_ms ?? null,
+    own_host_ms: hosts.get(row.kind)?.own_ms ?? null,
     busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
     waits: {
       synchronize: { ms: row.synchronize_wait_ms + row.held_ms, calls: row.synchronize_calls },
@@ -108,31 +111,6 @@ async function readFacts({ scope, waterfalls }: FindingContext): Promise<StageFa
       allocator: { ms: row.allocator_wait_ms, calls: row.allocator_calls },
     },
   }));
-}
-
-/** Maximum share of a call of the model in which the host waits: the rest is host work, with and without a profiler. */
-const maxWaitShare = 0.02;
-
-/**
- * Host time of a step by kind, ms: as captured, without its waits, times the median call of the model in the clean execution over
- * the median call as captured. Kinds are missing where the program recorded no calls by the host's clock, or where the host waits
- * for the device in them.
- */
-async function cleanHostTimes({ database, source }: TraceScope): Promise<Map<string, number>> {
-  if (!source.timing) return new Map();
-  const rows = await database.query<{ kind: string; ms: number }>(
-    `WITH profiled AS (SELECT kind, stage_id, end_ns, end_ns - start_ns AS call_ns, host_end_ns - start_ns AS step_ns FROM instances WHERE end_ns IS NOT NULL),
-       waits AS (SELECT p.kind, sum(f.dur_ns) AS step_ns, coalesce(sum(f.dur_ns) FILTER (f.start_ns < p.end_ns), 0) AS call_ns
-         FROM finding_waits f JOIN profiled p ON f.window_id = p.stage_id GROUP BY p.kind),
-       -- A range as long as the device's time was not recorded by the host's clock.
-       clean AS (SELECT kind, median(end_ns - start_ns) AS call_ns FROM stages
-         WHERE execution_id = ${literal(source.timing.execution_id)} AND NOT coalesce(warmup, false) AND device_dur_ns IS DISTINCT FROM end_ns - start_ns
-           AND coalesce(rank, 0) = ${source.focus.process_rank ?? source.focus.rank ?? 0} GROUP BY kind)
-     SELECT kind, (sum(p.step_ns) - coalesce(any_value(waits.step_ns), 0)) / count(*) / 1e6 * any_value(clean.call_ns) / median(p.call_ns) AS ms
-     FROM profiled p JOIN clean USING (kind) LEFT JOIN waits USING (kind)
-     GROUP BY kind HAVING coalesce(any_value(waits.call_ns), 0) <= ${maxWaitShare} * sum(p.call_ns) AND median(p.call_ns) > any_value(clean.call_ns)`,
-  );
-  return new Map(rows.map(({ kind, ms }) => [kind, ms]));
 }
 
 /** Minimum host time that a profiler adds to a launch, as seen in generated and stock programs under nsys on an H200. */
@@ -180,7 +158,7 @@ function scaledRow(row: Row, { busy, idle }: Slowdown): Row {
   return scaled;
 }
 
-type Row = Omit<StageFacts, 'busy_ms' | 'own_host_ms' | 'waits'> &
+type Row = Omit<StageFacts, 'busy_ms' | 'captured_host_ms' | 'own_host_ms' | 'waits'> &
   Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number> & { held_ms: number; edges_ms: number };
 
 /** Idle parts caused by the host, and their part in long gaps. */

@@ -9,7 +9,7 @@ import { readStoredRoofline } from '../../facts/artifact.js';
 import { onCpu } from '../../facts/bench/machine.js';
 import { deviceOf } from '../../facts/device.js';
 import type { FindingContext } from '../findings/rule.js';
-import { stageFacts, type StageFacts } from '../findings/stage-facts.js';
+import { stageFacts } from '../findings/stage-facts.js';
 import { decoderModel, type WorkloadModel } from '../../facts/model-work.js';
 import { roofsOfCpu } from '../../facts/predict/device-roofs.js';
 import { gpuRoofs, readStoredGpuRoofline } from '../../facts/roofs.js';
@@ -56,7 +56,6 @@ async function statesOfTrace(
   const { model, roofs } = await waterfallFacts(session, context.database, scope);
   const peaks = await peaksUsed(scope, model, roofs);
   const shapes = await tracedShapes(session, scope);
-  const hosts = await hostTimes(scope);
   const bytesByKind = await copiedBytes(scope);
   const jobs = new Map<string, JobState | null>();
   for (const fact of facts) jobs.set(fact.kind, await jobState(context, fact));
@@ -65,7 +64,7 @@ async function statesOfTrace(
     const shape =
       shapes.get(waterfall.kind) ?? missing('no_stage', 'the stage is not marked, so its work is not known');
     const state = stateOf(waterfall, findings, needsOf(model, shape, peaks));
-    const hostWall = hosts.get(waterfall.kind) ?? null;
+    const capturedHostMs = stageFact?.captured_host_ms ?? null;
     const added = Math.max(0, explainedBars(waterfall.bars).profiler?.ms ?? 0);
     return withLaunches({
       ...state,
@@ -74,8 +73,7 @@ async function statesOfTrace(
       launches: stageFact?.launches ?? null,
       copiedBytes: (bytesByKind.get(waterfall.kind) ?? 0) / waterfall.instances,
       hostMs:
-        stageFact?.own_host_ms ??
-        (stageFact && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(stageFact)) : null),
+        stageFact?.own_host_ms ?? (capturedHostMs === null ? null : Math.max(0, capturedHostMs - added)),
       job: jobs.get(waterfall.kind) ?? null,
       nodeNs: roofs.graphNodeNs.value,
       gpuName: roofs.name,
@@ -83,22 +81,12 @@ async function statesOfTrace(
   });
 }
 
-const waitedMs = ({ waits }: StageFacts): number => Object.values(waits).reduce((sum, { ms }) => sum + ms, 0);
-
 /** Bytes from the host to the device by kind of stage, over all its instances. */
 async function copiedBytes({ database }: TraceScope): Promise<Map<string, number>> {
   const rows = await database.query<{ phase: string; bytes: number }>(
     `SELECT step_kind AS phase, sum(bytes)::DOUBLE AS bytes FROM phase_copies WHERE kind = 'HtoD' AND step_kind IS NOT NULL GROUP BY step_kind`,
   );
   return new Map(rows.map(({ phase, bytes }) => [phase, bytes]));
-}
-
-/** Mean host time of a stage including waits: to the start of the step that follows it, else to the end of its range. */
-async function hostTimes({ database }: TraceScope): Promise<Map<string, number>> {
-  const rows = await database.query<{ kind: string; ms: number }>(
-    `SELECT kind, avg(host_end_ns - start_ns) / 1e6 AS ms FROM instances WHERE host_end_ns IS NOT NULL GROUP BY kind`,
-  );
-  return new Map(rows.map(({ kind, ms }) => [kind, ms]));
 }
 
 /** Stages with planned sizes: those of the embedded engine and of benchmarks. */

@@ -61,6 +61,7 @@ function tour(): StageState {
     launches: 923,
     graph_launches: 0,
     launching_ms: 0,
+    captured_host_ms: null,
     own_host_ms: null,
     long_host_ms: 0,
     compile_ms: 0,

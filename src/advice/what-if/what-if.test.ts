@@ -40,6 +40,7 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   launches: 100,
   graph_launches: 0,
   launching_ms: 0,
+  captured_host_ms: null,
   own_host_ms: null,
   long_host_ms: 0,
   compile_ms: 0,
