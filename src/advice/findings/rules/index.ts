@@ -15,6 +15,7 @@ import { hostCopies } from './host-copies.js';
 import { logitsToHost } from './logits-to-host.js';
 import { allocatorChurn } from './allocator-churn.js';
 import { recompilation } from './recompilation.js';
+import { dataLoading } from './data-loading.js';
 import { requestsQueue } from './requests-queue.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { serializedStreams } from './serialized-streams.js';
@@ -68,6 +69,7 @@ export const rules: readonly Rule[] = [
   exposedCommunication,
   serializedStreams,
   gpuIdleBetweenRequests,
+  dataLoading,
   requestsQueue,
   recompilation,
   allocatorChurn,
