@@ -90,6 +90,24 @@ const value = (found: Figure) => {
 
 const h200 = { gpu_name: 'NVIDIA H200', gpu_sm_count: 132 };
 
+test('operators without kernels on a machine without a GPU ran on the CPU', async () => {
+  const keys = { execution_id: 'profiled', capture_id: 'kineto', host: 'h', pid: 1, rank: 0 };
+  const shapes = { input_shapes: '[[8, 128], [128, 64]]', input_types: '["float", "float"]' };
+  const { data } = await analyze(
+    async ({ sink }) => sink.append('ops', { ...keys, op_id: 1, name: 'aten::mm', dur_ns: 900, ...shapes }),
+    {},
+    {},
+  );
+  const [gemm] = data.gemms;
+  const why = { reason: { text: 'these operators ran on the CPU' } };
+  expect(gemm).toMatchObject({
+    total_time_ns: why,
+    achieved_flops: why,
+    peak_share: why,
+    roof: { share: why },
+  });
+});
+
 describe('profiled shapes', () => {
   let data: GemmsResult;
   const shape = (m: number, n: number, k: number) =>

@@ -130,7 +130,11 @@ const sourceOf = (value: Figure) => (value.value === null ? '' : value.source);
 function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
   const { execution_id, capture_id, m, n, k, batch, dtype, calls } = shape;
   const times = shape.timed_calls;
-  const noKernels = missing('no_kernels', 'no kernels are known for these operators');
+  const onCpu = times === 0 && device.gpu === null;
+  const noKernels = missing(
+    'no_kernels',
+    onCpu ? 'these operators ran on the CPU' : 'no kernels are known for these operators',
+  );
   const mean =
     times === 0 ? noKernels : figure(shape.time_ns / times, 'ns', 'mean time of its kernels', { n: times });
   return {
@@ -148,6 +152,7 @@ function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
     made_by: byCalls([...shape.operators].map(([name, count]) => ({ name, calls: count }))),
     stages: [...shape.stages].sort(),
     ...commonFields(shape, dtype, mean, device),
+    ...(onCpu ? { roof: { time_ns: noKernels, share: noKernels, bound: null, from: null } } : {}),
     total_time_ns:
       times === 0 ? noKernels : figure(shape.time_ns, 'ns', 'kernels of these operators', { n: times }),
     tilings: byCalls([...shape.tiles.values()]).flatMap(({ tile, kernel, calls: count }) => {
