@@ -15,7 +15,7 @@ export const rankStragglers: Rule = {
   docs: {
     finds: 'One rank computes longer than the others, which wait for it in collectives.',
     needs: 'GPU timelines of two or more ranks that communicate',
-    gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, because its work moves to them. At most what the ranks of a slow link wait for it.',
+    gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, because its work moves to them. If other ranks share a slow link, at most the time for which they wait for the slowest rank: then the link sets the pace.',
     change: 'Split work evenly, and look for a GPU with lower clocks or another process on that rank.',
     withheld: 'less than 5 % of the stage is affected, or no communication between the devices',
   },
