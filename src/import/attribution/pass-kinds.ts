@@ -12,7 +12,7 @@ export const minSteps = 3;
 /** A prompt takes longer than a decode step by at least this factor, or launches more blocks by the second one. */
 const prefillRatio = 1.5;
 const prefillBlocks = 4;
-/** Ratios of the outputs of a pass's GEMMs to the usual ones, in the geometric mean: from the first on a pass has more tokens, below the second it has not. */
+/** Outputs of a pass's GEMMs relative to those of the usual pass (geometric mean): from the first on it has more tokens, below the second as many. */
 const moreTokens = 3;
 const asManyTokens = 1.25;
 

@@ -1,6 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import { type ResultFile, type ResultPoint, warning } from './result-file.js';
-import { formatNs } from '../../vocabulary/format.js';
+import { formatNs, plural } from '../../vocabulary/format.js';
 
 /** Times, counts and rates are never negative. Others (temperatures, differences) may be. */
 const unitsFromZero = new Set(['ms', 's', 'req/s', 'tok/s', 'tok/s/user', 'tok/s/GPU', 'tokens', 'requests']);
@@ -55,7 +55,7 @@ function impossibleIssue(dropped: readonly string[]): Issue {
   const more = dropped.length > maxExamples ? ', …' : '';
   return warning(
     'impossible_values',
-    `${dropped.length} number${dropped.length === 1 ? ' is' : 's are'} negative or implausibly large and ${dropped.length === 1 ? 'was' : 'were'} dropped: ${examples}${more}.`,
+    `${plural(dropped.length, 'number')} dropped as negative or implausibly large: ${examples}${more}.`,
     dropped.length,
   );
 }
