@@ -28,16 +28,15 @@ export function findingOutcomes(
       finding,
       stages.find(({ kind }) => kind === finding.stage),
     );
-    const isJudged =
-      finding.stage === null ||
-      stagesAfter.some(({ kind }) => kind === finding.stage) ||
-      after.some(({ id }) => id === finding.id);
+    const whyNot = after.some(({ id }) => id === finding.id)
+      ? null
+      : whyNotJudged(finding, stages, stagesAfter);
     return {
       finding,
       gain,
-      ...(isJudged
+      ...(whyNot === null
         ? outcomeOf(finding, after, scale, withheld)
-        : { outcome: 'not_judged' as const, findingAfter: null, withheldWhy: null }),
+        : { outcome: 'not_judged' as const, findingAfter: null, notJudgedWhy: whyNot }),
     };
   });
   const allReduced = outcomes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
@@ -97,6 +96,23 @@ export function findingOutcomes(
   return [...old, ...newFindings.map(newFinding)];
 }
 
+/** Why the later session cannot show whether a finding of a stage is gone; null if it can. */
+function whyNotJudged(
+  { stage }: Finding,
+  before: readonly StageWaterfall[],
+  after: readonly StageWaterfall[],
+): string | null {
+  if (stage === null) return null;
+  const sourcesOf = (stages: readonly StageWaterfall[]) =>
+    new Set(stages.filter(({ kind }) => kind === stage).map(({ source }) => source));
+  const [from, to] = [sourcesOf(before), sourcesOf(after)];
+  if (to.size === 0) return 'the later session has no such stage';
+  const isBare = [...to].every((source) => source === 'record') && !from.has('record');
+  return isBare
+    ? 'the later session ran without a profiler, so what its stage consists of is not known'
+    : null;
+}
+
 type Gain = NonNullable<Finding['gain']>;
 
 /**
@@ -128,8 +144,8 @@ interface FindingOutcome {
   outcome: OldOutcome;
   /** The same finding, if it is still found. */
   findingAfter: Finding | null;
-  /** Why the later session does not claim it; null if it does, or does not find it. */
-  withheldWhy: string | null;
+  /** Why the later session cannot show it; null unless not judged. */
+  notJudgedWhy: string | null;
 }
 
 function outcomeOf(
@@ -140,15 +156,18 @@ function outcomeOf(
 ): Omit<FindingOutcome, 'finding' | 'gain'> {
   const findingAfter = after.find(({ id }) => id === finding.id) ?? null;
   const same = withheld.find(({ rule, stage }) => rule === finding.rule && stage === finding.stage);
-  const withheldWhy = findingAfter === null && same ? same.reason.text : null;
-  if (!findingAfter) return { outcome: same ? 'not_judged' : 'gone', findingAfter, withheldWhy };
+  if (!findingAfter) {
+    const notJudgedWhy = same ? `the later session withholds such findings (${same.reason.text})` : null;
+    return { outcome: same ? 'not_judged' : 'gone', findingAfter, notJudgedWhy };
+  }
   const [was, is] = [finding.at_stake_ms, findingAfter.at_stake_ms];
-  if (was === null || is === null || was <= 0) return { outcome: 'still_there', findingAfter, withheldWhy };
+  if (was === null || is === null || was <= 0)
+    return { outcome: 'still_there', findingAfter, notJudgedWhy: null };
   const ratio = (is * scale) / was;
   return {
     outcome: ratio < goneShare ? 'gone' : ratio < sameShare ? 'smaller' : 'still_there',
     findingAfter,
-    withheldWhy,
+    notJudgedWhy: null,
   };
 }
 
@@ -185,11 +204,8 @@ function gradeOf(
     isHiderReduced: boolean;
   },
 ): Grade | string {
-  const { finding, gain, outcome, findingAfter, withheldWhy } = entry;
-  if (outcome === 'not_judged')
-    return withheldWhy === null
-      ? 'Not judged: the later session has no such stage.'
-      : `Not judged: the later session withholds such findings (${withheldWhy}).`;
+  const { finding, gain, outcome, findingAfter, notJudgedWhy } = entry;
+  if (outcome === 'not_judged') return `Not judged: ${notJudgedWhy}.`;
   if (outcome === 'still_there') {
     const stakeMs = findingAfter?.at_stake_ms ?? null;
     return stakeMs === null

@@ -236,6 +236,11 @@ test('a finding of a stage that the later session lacks is not judged', () => {
   const [change] = compareExplanations(before, explanationOf([], []), noSession).changes;
   expect(change).toMatchObject({ outcome: 'not_judged', achieved_ms: null });
   expect(change!.text).toBe('Not judged: the later session has no such stage.');
+  // Without a profiler a stage has a time, but no launches.
+  const bare = { ...stageOf({ unattributed: 4 }), source: 'record' as const };
+  const [unknown] = compareExplanations(before, explanationOf([bare], []), noSession).changes;
+  expect(unknown).toMatchObject({ outcome: 'not_judged', achieved_ms: null });
+  expect(unknown!.text).toMatch(/^Not judged: the later session ran without a profiler/);
 });
 
 test('distinguishes smaller and slower from gone', () => {
