@@ -114,6 +114,9 @@ describe('estimate', () => {
     // Linear layers: half a byte and 4 bytes for 32; 32 768 embedding and 320 norm parameters stay float32.
     const linear = 2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192);
     expect(int4.data.weight_bytes).toBe(linear * (0.5 + 4 / 32) + (32_768 + 320) * 4);
+    expect(int4.data).toMatchObject({ activation_dtype: 'float32', kv_cache_dtype: 'float32' });
+    const half = await estimateDocument(options({ model: 'llama-3.1-8b', engine: 'onnx' }));
+    expect([half.data.activation_dtype, half.data.weight_format]).toEqual(['float32', 'float32']);
     // On a GPU int4 is GPTQ, as in what-if: 2.5 bytes for up to 128 weights of a row, the rest in 16 bits.
     const gptq = await estimateDocument(options({ model: folder, dtype: 'int4' }));
     expect(gptq.data).toMatchObject({ weight_format: 'gptq-int4-g128', activation_dtype: 'bfloat16' });

@@ -146,6 +146,11 @@ function refuseIgnoredOptions(
       why: 'The embedded engine runs on the CPU.',
       fix: 'Remove it, or use --engine vllm or --engine transformers.',
     });
+  if (engine === 'onnx')
+    refuseUnused(command, ['quantization', 'kvCacheDtype'], {
+      why: 'The embedded engine quantizes with --dtype int4 and stores the KV cache in float32.',
+      fix: 'Remove it, or use --engine vllm or --engine transformers.',
+    });
   if (!layers)
     refuseUnused(command, ['phase'], { why: 'It applies to --layers only.', fix: 'Add --layers.' });
   if (contextLen && !layers)

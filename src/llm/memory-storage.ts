@@ -73,7 +73,7 @@ interface RequestedStorage {
   dtype?: DType | undefined;
   quantization?: SchemeName | null | undefined;
   kvCacheDtype?: DType | null | undefined;
-  /** The embedded engine, or another one on a CPU. */
+  /** The embedded engine: it computes in float32, in whatever dtype the config is. */
   onCpu?: boolean;
 }
 
@@ -83,13 +83,11 @@ interface RequestedStorage {
  */
 export function storageOf(config: Record<string, unknown>, requested: RequestedStorage): Storage {
   const { dtype, quantization, kvCacheDtype, onCpu = false } = requested;
-  const declaredFloat = declaredDType(config) ?? 'float16';
+  const declaredFloat = onCpu ? 'float32' : (declaredDType(config) ?? 'float16');
+  const declared = onCpu ? null : declaredWeights(config);
   const { weights, activations } =
     dtype === undefined
-      ? {
-          weights: declaredWeights(config) ?? floatStorage(declaredFloat).weights,
-          activations: declaredFloat,
-        }
+      ? { weights: declared ?? floatStorage(declaredFloat).weights, activations: declaredFloat }
       : storedAs(dtype, declaredFloat, onCpu);
   const kvCache = kvCacheDtype ?? activations;
   if (!quantization) return { weights, activations, kvCache };

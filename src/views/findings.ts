@@ -9,7 +9,7 @@ import {
 import {
   changeText,
   nothingFound,
-  nothingRecorded,
+  limitNotRecorded,
   nothingSignificant,
 } from '../vocabulary/explain-words.js';
 import { gapParts, isBarOf } from '../model/bars.js';
@@ -202,7 +202,7 @@ function unexplainedStage(data: ExplainResult): { share: number; stage: StageWat
 function nothingFoundIn(data: ExplainResult): Text {
   const { session, stages } = data;
   if (session.status !== 'complete') return 'The run did not complete.';
-  if (stages.length === 0) return nothingRecorded;
+  if (stages.length === 0) return limitNotRecorded;
   const unexplainedTime = unexplainedStage(data);
   const [largest] = leadingStages(data).full.flatMap((stage) => largestBars(stage, 1));
   // An idle device is not "nothing significant".

@@ -42,9 +42,10 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
           { id: 'mean_absolute_share', head: 'mean error', numeric: true },
           { id: 'worst_share', head: 'worst', numeric: true },
           ...components.map((id, drop): Column => ({ id, head: componentLabels[id], numeric: true, drop })),
+          { id: 'tolerance', head: 'tolerance', numeric: true },
           { id: 'result', head: 'result' },
         ],
-        rows: sessions.map(({ id, counts, total, result, components: all }) => ({
+        rows: sessions.map(({ id, counts, total, tolerance, result, components: all }) => ({
           cells: [
             id,
             { count: counts.compared },
@@ -55,6 +56,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
               const component = all.find((candidate) => candidate.component === name);
               return compared(component?.mean_share ?? null, signedShare);
             }),
+            { n: tolerance, unit: 'ratio' },
             result.replace('_', ' '),
           ],
         })),

@@ -46,7 +46,7 @@ test('shows errors by component and in total, with a sign', () => {
 
 test('lists profiles, those beyond the tolerance first, with the reason', () => {
   const { rows } = section('profiles').blocks.find(isTable)!;
-  expect(rows.map(({ cells }) => plainText(cells.at(-1)!))).toEqual(['fitted outside', 'fitted']);
+  expect(rows.map(({ cells }) => plainText(cells.at(-1)!))).toEqual(['fitted, outside tolerance', 'fitted']);
   const [bytes] = [rows[0]!.cells[1]!].map(rawValue);
   expect(1e9 * (bytes as number)).toBeCloseTo(wrongProfile.memory_breakdown.total_measured_bytes!, 0);
   const text = terminalView(view, { width: 80 }).replaceAll(/\s+/g, ' ');

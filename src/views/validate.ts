@@ -210,7 +210,7 @@ function profileSection({ profiles }: Validation): Section {
               profile.fitted ? 'fitted' : '',
               ...(total.within_tolerance
                 ? []
-                : [profile.fitted ? ' ' : '', { text: 'outside', tone: 'fault' as const }]),
+                : [profile.fitted ? ', ' : '', { text: 'outside tolerance', tone: 'fault' as const }]),
             ],
           ],
         })),

@@ -1,6 +1,10 @@
 import type { ExplainResult, Finding, WhatIfResult } from '../model/documents/explain.js';
 
-/** Shown if the session has no stages (samples, counters, collectives): rules about time were not applicable. */
+/** Shown with findings of a session without stages (samples, counters, collectives): rules about time were not applicable. */
+export const limitNotRecorded =
+  'Only a timeline, a benchmark or answered requests show what limits a program.';
+
+/** The same without a finding. */
 export const nothingRecorded =
   'No finding: only a timeline, a benchmark or answered requests show what limits a program.';
 

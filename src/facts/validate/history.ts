@@ -33,11 +33,11 @@ interface Saved {
 
 /** One row of the trend, and its profiles. */
 async function readSaved(session: Session): Promise<Saved> {
-  const { result, counts, total, components, profiles } = await readValidation(session);
+  const { result, tolerance, counts, total, components, profiles } = await readValidation(session);
   const { id, started_at, software } = session.manifest;
   const version = software['inferscope'];
   const tool_version = typeof version === 'string' ? version : '';
-  return { row: { id, started_at, tool_version, result, counts, total, components }, profiles };
+  return { row: { id, started_at, tool_version, result, tolerance, counts, total, components }, profiles };
 }
 
 /** Validations, oldest first, with the trend of the errors. */

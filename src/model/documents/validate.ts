@@ -130,7 +130,7 @@ export const validationSchema = z.object({
 export const validationDocumentSchema = documentSchema('validate', validateVersion, validationSchema);
 
 /** `validate --history`: one row per session, oldest first. */
-export const validationHistoryVersion = '1.1';
+export const validationHistoryVersion = '1.2';
 const validationHistorySchema = z.object({
   sessions: z.array(
     z.object({
@@ -138,6 +138,7 @@ const validationHistorySchema = z.object({
       started_at: z.string(),
       tool_version: z.string(),
       result: validationSchema.shape.result,
+      tolerance: validationSchema.shape.tolerance,
       counts: validationSchema.shape.counts,
       total: errorSummarySchema,
       components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),

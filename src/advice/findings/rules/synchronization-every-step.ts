@@ -7,7 +7,7 @@ import { innerWaits, minInnerWaits } from '../inner-waits.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { minShare, stageRule } from '../stage-rule.js';
-import { everyInstance, instanceWord, ms, part, timesPer } from '../words.js';
+import { instanceWord, ms, part, timesPer } from '../words.js';
 
 /** The host waits for the device inside a step, then the device waits for the host. */
 export const synchronizationEveryStep: Rule = stageRule(
@@ -92,7 +92,7 @@ async function finding(
   return {
     stage: kind,
     title: (share) =>
-      `Synchronization: the host waits for the device ${timesPer(calls, kind)}; the device is ${launches > 0 ? `idle for ${share} of ${everyInstance(kind)}, and no CUDA graph can replace its launches` : `then idle for ${share} of it`}`,
+      `Synchronization: the host waits for the device ${timesPer(calls, kind)}; ${launches > 0 ? `waits and launches leave the device idle for ${share} of it, and no CUDA graph can replace the launches` : `the device is then idle for ${share} of it`}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
     change:
