@@ -117,6 +117,12 @@ test('types and sources are columns if they differ, else they are in the title',
   expect(rows(twice)[0]![0]).not.toHaveProperty('source');
 });
 
+test('the capture is a column if several of one source have shapes, as the ranks of a job', () => {
+  expect(rows([timed])[0]![0]).not.toHaveProperty('capture');
+  const ranks = ['rank-0', 'rank-1'].map((rank) => ({ ...timed, capture_id: `${rank}-torch-profiler` }));
+  expect(rows(ranks)[0]).toMatchObject([{ capture: 'rank-0' }, { capture: 'rank-1' }]);
+});
+
 test('logs show the algorithms and why there is no time; --limit cuts the table', () => {
   const logged = [8, 16, 24].map((n) =>
     gemm('log', n, { layout: 'TN', compute_type: 'COMPUTE_32F', made_by: [{ name: 'algo 66', calls: 1 }] }),

@@ -79,6 +79,19 @@ const tilingCell =
     tiling ? cell(tiling) : { missing: 'no kernel name or log has the tile' };
 const noRoof = missing('no_roof', 'roof unknown');
 
+/** "rank-0" and "rank-1" for `rank-0-torch-profiler` and `rank-1-torch-profiler`: names without the parts at which all of them end. */
+function shortNames(names: readonly string[]): Map<string, string> {
+  const parts = names.map((name) => name.split('-'));
+  let common = 0;
+  while (
+    parts.every((list) => list.length > common + 1 && list.at(-1 - common) === parts[0]!.at(-1 - common))
+  )
+    common++;
+  return new Map(
+    names.map((name, index) => [name, parts[index]!.slice(0, parts[index]!.length - common).join('-')]),
+  );
+}
+
 /** Columns of the table; a value that is equal in all rows is in `constant` and has no column. */
 function columnsOf(
   gemms: readonly Gemm[],
@@ -86,6 +99,7 @@ function columnsOf(
 ): { columns: ColumnOf<Gemm>[]; constant: string[] } {
   const types = [...new Set(gemms.map(({ dtype }) => dtype ?? 'type unknown'))];
   const sources = [...new Set(gemms.map(({ source }) => sourceLabels[source]))];
+  const captures = shortNames([...new Set(gemms.map(({ capture_id: id }) => id))]);
   const number = { numeric: true } as const;
   const gemmCell = (gemm: Gemm): Text => {
     const [text, link] = [shapeLabel(gemm), linkTo(gemm)];
@@ -98,6 +112,10 @@ function columnsOf(
       ...(types.length > 1 ? [{ id: 'dtype', head: 'type', cell: typeOf }] : []),
       ...(sources.length > 1
         ? [{ id: 'source', head: 'from', cell: ({ source }: Gemm) => sourceLabels[source] }]
+        : []),
+      // Several captures of one source, as of the ranks of a job, may have the same shapes.
+      ...(captures.size > sources.length
+        ? [{ id: 'capture', head: 'capture', cell: ({ capture_id: id }: Gemm) => captures.get(id)! }]
         : []),
       { id: 'stages', head: 'stages', drop: 0, cell: stagesOf },
       { id: 'calls', head: 'calls', ...number, cell: ({ calls }) => ({ count: calls }) },
