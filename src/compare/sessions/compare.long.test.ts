@@ -10,6 +10,7 @@ import { kernel as kernelRow, sessionOf as traceOf, stage as stageRow } from '..
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { attentionOf, attentionSamples, implementationOf } from './attention.js';
 import { compareSessions, compareSides } from './compare.js';
+import { recordingIssues } from './issues.js';
 import type { SideKernel } from './side.js';
 import { testSide } from './test-side.js';
 
@@ -198,13 +199,26 @@ test('tiles of other GEMMs are gone or new; long values are cut in a sentence', 
   second.session.manifest.executions[0]!.command = ['python3', argument];
   const { headlines, environment } = compareSides('trace', [first, second]);
   const textOf = (id: string) => headlines.find((headline) => headline.id === id)!.text;
-  expect(textOf('gemm_tiles')).toContain('by tile: 2 × 128x256x64 new, 1 × 64x8x64 gone');
+  expect(textOf('gemm_tiles')).toContain('by tile or kernel name: 2 × 128x256x64 new, 1 × 64x8x64 gone');
   // Both take 10.0 ms: there is nothing to explain.
   expect(textOf('environment')).toMatch(/^Known differences: arguments a\.py → x{30}…x{29}/);
   const slower = await testSide(home, 20, 0.3, [], [], 1);
   slower.session.manifest.executions[0]!.command = ['python3', argument];
   expect(compareSides('trace', [first, slower]).headlines.at(-1)!.text).toContain('and could explain it');
   expect(environment.find(({ label }) => label === 'arguments')!.values).toEqual(['a.py', argument]);
+});
+
+test('steps of unknown kind are compared by time, in the headline, too', async () => {
+  const steps = async (ms: number) => {
+    const side = await testSide(home, ms, 0.3, [], []);
+    return { ...side, gemms: [], stages: side.stages.map((stage) => ({ ...stage, phase: 'other' })) };
+  };
+  const sides = [await steps(10), await steps(20)];
+  expect(compareSides('profile', sides).headlines[0]!.text).toMatch(
+    /^step: 10\.0 ms → 20\.0 ms, 2\.00× as long/,
+  );
+  // Neither side lacks what the other has.
+  expect(recordingIssues('profile', sides)).toEqual([]);
 });
 
 test('models of one name and different sizes are a difference that could explain a change', async () => {

@@ -59,12 +59,15 @@ const isSameWork = ({ environment }: Parts): boolean =>
       values.some((value) => value === null),
   );
 
+const headlineKinds: ReadonlySet<string> = new Set([...stepKinds, 'training', 'outside']);
+
 function stageLines({ stages }: Parts, last: number, sameWork: boolean): CompareResult['headlines'] {
-  return stages
-    .filter(({ phase }) => [...stepKinds, 'training', 'outside'].includes(phase))
-    .flatMap(({ phase: kind, values, changes }) => {
+  const named = stages.filter(({ phase }) => headlineKinds.has(phase));
+  // Steps of unknown kind only where there are no others.
+  return (named.length > 0 ? named : stages.filter(({ phase }) => phase === 'other')).flatMap(
+    ({ phase: kind, values, changes }) => {
       const sides = last > 1 ? ` (last session against the first)` : '';
-      const phase = `${kind === 'outside' ? wholeOrRest(stages) : kind}${sides}`;
+      const phase = `${kind === 'outside' ? wholeOrRest(stages) : kind === 'other' ? phaseLabel(kind) : kind}${sides}`;
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
       const isOtherSize = hasOtherSize(from, to);
@@ -94,7 +97,8 @@ function stageLines({ stages }: Parts, last: number, sameWork: boolean): Compare
         texts.push(`launches ${formatCount(from.launches)} → ${formatCount(to.launches)}`);
       }
       return [{ id: 'stage', text: `${texts.join('; ')}.` }];
-    });
+    },
+  );
 }
 
 /** What is outside of marked stages is the whole capture where none is marked. */
@@ -154,7 +158,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
         ? []
         : rows[0]!.matched_by === 'position'
           ? [`${changed} with another tile, most often ${tiles[0]}`]
-          : [`by tile: ${tiles.join(', ')}`];
+          : [`by tile or kernel name: ${tiles.join(', ')}`];
     return [
       {
         id: 'gemm_tiles',

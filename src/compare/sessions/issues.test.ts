@@ -87,7 +87,7 @@ test('notes bars that are longer than the kernels, since the machine was slower 
 
 test('notes operators that are longer than their bars, which are scaled to the time without the profiler', async () => {
   const timed = async (profiledMs: number): Promise<Side> => ({
-    ...(await testSide(home, 10, 0.3, [], [])),
+    ...(await testSide(home, 10, 0.3, [{ name: 'aten::mm' }], [])),
     waterfalls: [
       {
         kind: 'decode',

@@ -68,7 +68,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
       text: `${session.user.name ?? session.id} took longer without the profiler (${times.join(', ')}): its bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
     });
   }
-  const scaled = scaledSides(sides, false);
+  const scaled = scaledSides(sides, false).filter(({ kernels }) => kernels.length > 0);
   if (scaled.length > 0)
     list.push({
       code: 'operators_under_profiler',
@@ -100,11 +100,12 @@ export const rankIssues = (sides: readonly Side[]): Issue[] =>
   );
 
 export function recordingIssues(what: CompareResult['what'], sides: readonly Side[]): Issue[] {
-  return sides
-    .filter(({ kernels }) => kernels.length === 0)
-    .map(({ session }) => ({
-      code: 'operators_not_recorded',
-      severity: 'info',
-      text: `${session.user.name ?? session.id} recorded no ${what === 'trace' ? 'kernels' : 'operators'}: its classes are not recorded, and the ${what === 'trace' ? 'kernels' : 'operators'} of the others are compared with nothing.`,
-    }));
+  const without = sides.filter(({ kernels }) => kernels.length === 0);
+  // A range or step of unknown kind may differ between programs, so its kernels or operators are not compared.
+  if (without.length === sides.length) return [];
+  return without.map(({ session }) => ({
+    code: 'operators_not_recorded',
+    severity: 'info',
+    text: `${session.user.name ?? session.id} recorded no ${what === 'trace' ? 'kernels' : 'operators'}: its classes are not recorded, and the ${what === 'trace' ? 'kernels' : 'operators'} of the others are compared with nothing.`,
+  }));
 }
