@@ -1,3 +1,4 @@
+import { pointLabel } from '../../vocabulary/bench.js';
 import type { BenchFlag } from '../../model/documents/bench.js';
 import { hasSubject } from '../../model/subjects.js';
 import { findingText } from './finding-parts.js';
@@ -83,7 +84,7 @@ function lines(flags: readonly PlacedFlag[]): StoredPart[] {
   if (flags.length === 0) return [];
   const text = flags.map(
     ({ where, code, severity, text: issueText }) =>
-      `- ${severityLabels[severity]}: ${where === null ? '' : `${where}: `}${code.replaceAll('_', ' ')}: ${issueText}`,
+      `- ${severityLabels[severity]}: ${where === null ? '' : `${pointLabel(where)}: `}${code.replaceAll('_', ' ')}: ${issueText}`,
   );
   return [partFrom('bench flags', text.join('\n'), flags.length)];
 }

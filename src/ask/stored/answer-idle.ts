@@ -124,7 +124,7 @@ GROUP BY name ORDER BY calls DESC`;
     .slice(0, 4)
     .map(
       ({ name, calls, mean_us: mean, total_ms: ms }) =>
-        `- ${name}: ${plural(calls, 'call')}, ${formatMs(mean / 1e3)} each, ${formatMs(ms)}`,
+        `- ${name}: ${plural(calls, 'call')}, ${calls > 1 ? `${formatMs(mean / 1e3)} each, ` : ''}${formatMs(ms)}`,
     );
   return [
     { text: `Launches of the whole capture:\n${lines.join('\n')}`, sql, from: 'sql', rows: rows.length },

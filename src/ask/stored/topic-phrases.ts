@@ -17,6 +17,7 @@ export const topicPhrases = {
     CPU or GPU which costs more`,
   turning_batch: `
     where does decode flip from bandwidth to compute limited | from how many sequences does batching bring nothing more |
+    does batching pay off | does a larger batch pay off |
     at which batch size does decode become compute-bound | which batch turns compute bound | batch that saturates compute |
     batch where memory-bound ends`,
   measured_growth: `

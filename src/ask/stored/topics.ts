@@ -11,6 +11,7 @@ import { gemmShapes } from './answer-gemms.js';
 import { healthOf } from './answer-health.js';
 import { graphsUsed } from './answer-graphs.js';
 import { idleTime, launchCounts, withoutGpu } from './answer-idle.js';
+import { measuredCases } from './answer-cases.js';
 import { attentionKind, boundKernels, counterOf, longestKernels, shareOfClass } from './answer-kernels.js';
 import { sampledMetric, whatRan } from './answer-machine.js';
 import { findingText } from './finding-parts.js';
@@ -123,12 +124,24 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   time: timeOfStage,
 };
 
+/** Topics that a session of `inferscope kernels` answers with its cases: true, by their distance from the roof. */
+const byRoofOf: Readonly<Record<string, boolean>> = {
+  kernels: false,
+  gemm_shape: false,
+  why_slow: false,
+  bound_kernels: true,
+  bound: true,
+  utilization: true,
+};
+
 const topics: [Topic, phrases: string][] = [
   ...Object.entries(topicPhrases).map(([id, phrases]): [Topic, string] => {
     const topicAnswer = answers[id as keyof typeof topicPhrases];
     const ruleTopic: RuleTopic | undefined = (ruleTopics as Record<string, RuleTopic>)[id];
     const answer: Answer = async (facts, workload) =>
-      (await topicAnswer?.(facts, workload)) ?? (ruleTopic ? ruleAnswer(facts, ruleTopic) : null);
+      (id in byRoofOf ? await measuredCases(facts, byRoofOf[id]!) : null) ??
+      (await topicAnswer?.(facts, workload)) ??
+      (ruleTopic ? ruleAnswer(facts, ruleTopic) : null);
     return [{ id, answer }, phrases];
   }),
   ...rules.flatMap(({ id, questions: asked }): [Topic, string][] =>
