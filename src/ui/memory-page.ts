@@ -56,10 +56,12 @@ export function memorySections(
     const isShared = (kind: string): boolean => lines.filter((line) => line.kind === kind).length > 1;
     const nameOf = ({ kind, rank }: MemoryOverTime): string =>
       [kindLabels[kind] ?? kind, ...(isShared(kind) && rank !== null ? [`rank ${rank}`] : [])].join(', ');
+    // The only line of a chart has no legend.
+    const chartTitle = lines.length === 1 ? `${title}: ${nameOf(lines[0]!)}` : title;
     return {
       type: 'chart',
-      title,
-      label: `Memory in use: ${title}`,
+      title: chartTitle,
+      label: `Memory in use: ${chartTitle}`,
       chart: {
         form: 'lines',
         x: { name: 'since the first sample', unit: 's', range: rangeOf(lines[0]!.execution) },

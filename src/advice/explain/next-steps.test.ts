@@ -27,6 +27,14 @@ test('suggests a clean run if only a profiled time is known, and a timeline if o
   expect(commands(timed).some((command) => cleanRunCommand.test(command))).toBe(false);
 });
 
+test('suggests no second run without a profiler where the first gives no time of the stage', () => {
+  const ahead = profiled.map((stage) => ({
+    ...stage,
+    clean_ms: { value: null, reason: { code: 'runs_ahead' as const, text: 'ahead' } },
+  }));
+  expect(commands(ahead).some((command) => cleanRunCommand.test(command))).toBe(false);
+});
+
 test('without a GPU it suggests a look at the machine first, and no capture twice', () => {
   const suggested = commands(profiled, { withoutGpu: true });
   expect(suggested).toContain('inferscope doctor');

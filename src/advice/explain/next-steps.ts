@@ -28,6 +28,10 @@ export const setModelCommand = (session: string): string =>
 const setClassCommand = (session: string, kernel: string): string =>
   `inferscope session set ${shellWord(session)} --kernel-class ${shellWord(`${kernel}=<class>`)}`;
 
+/** Whether a run without a profiler does not give the time of the stage, so that another one would not either. */
+const hasUselessCleanRun = ({ clean_ms: clean }: StageWaterfall): boolean =>
+  clean.value === null && ['runs_ahead', 'transfers_between_steps'].includes(clean.reason.code);
+
 /**
  * Commands to suggest next: the check of the first finding, a run without a profiler if only a profiled time is known, and
  * captures that refine the largest bars.
@@ -50,7 +54,7 @@ export function nextSteps(
       'inferscope doctor',
       'shows whether this machine has a GPU and a torch build that can use it; the program must also move its model there',
     );
-  } else if (lead && isProfiled(lead)) {
+  } else if (lead && isProfiled(lead) && !hasUselessCleanRun(lead)) {
     add(
       'inferscope run --evaluator none,nsys -- <command>',
       'adds a run without a profiler: shows the profiler overhead',
