@@ -103,7 +103,8 @@ function rungOf(value: number, unit: string, digits = 3): Rung {
   const ladder = size === 0 ? [] : (ladders[unit] ?? []);
   const index = ladder.findLastIndex(({ from }) => size >= from);
   const [rung, next] = [ladder[index], ladder[index + 1]];
-  if (rung && next && size < next.from) {
+  // Rounding to one digit or more raises a number by less than a tenth; most numbers need no text here.
+  if (rung && next && size < next.from && size >= 0.9 * next.from) {
     const text = fixed(size / rung.factor, decimalsFor(size / rung.factor, digitsOf(rung, digits)));
     if (Number(text.replaceAll(nbsp, '')) >= next.from / rung.factor) return next;
   }
