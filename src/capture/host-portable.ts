@@ -36,7 +36,7 @@ export function openPortableHost(pid: number): HostReader {
         tree: self
           ? { cpuNs, memory: { rssBytes, anonymousBytes: null, fileBytes: null, peakRssBytes } }
           : null,
-        runDelayNs: new Map(),
+        mainThreads: new Map(),
         peaks,
         pressureNs: {},
         ownCpuNs: self ? 0 : cpuNs,

@@ -50,7 +50,7 @@ export function hostTelemetryRows(
         put('host', metric, Math.min(100, (100 * (ns - earlier)) / (tNs - before.tNs)));
     }
   }
-  rows.push(...runDelayRows(samples, keys));
+  rows.push(...mainThreadRows(samples, keys));
   for (const { tNs, others: busy, inferscope: ownShare } of otherProcesses.windows) {
     rows.push({ ...keys, t_ns: tNs, scope: 'other_processes', metric: 'cores_busy', value: busy });
     rows.push({ ...keys, t_ns: tNs, scope: 'inferscope', metric: 'cores_busy', value: ownShare });
@@ -62,20 +62,29 @@ export function hostTelemetryRows(
  * The kernel adds a wait when it ends. A wait longer than the interval started before it: its time is counted in the
  * intervals before, so that no thread waits for more than 100 % of the time.
  */
-function runDelayRows(samples: readonly HostSample[], keys: Keys): Row<'telemetry'>[] {
+function mainThreadRows(samples: readonly HostSample[], keys: Keys): Row<'telemetry'>[] {
   const rows: Row<'telemetry'>[] = [];
   const carriedNs = new Map<number, number>();
   for (const [index, { tNs, reading }] of [...samples.entries()].reverse()) {
     const before = samples[index - 1];
     if (!before || tNs <= before.tNs) continue;
-    for (const [pid, ns] of reading.runDelayNs) {
-      const earlier = before.reading.runDelayNs.get(pid);
+    for (const [pid, now] of reading.mainThreads) {
+      const earlier = before.reading.mainThreads.get(pid);
       if (earlier === undefined) continue;
-      const delayNs = Math.max(0, ns - earlier) + (carriedNs.get(pid) ?? 0);
+      const delayNs = Math.max(0, now.delayNs - earlier.delayNs) + (carriedNs.get(pid) ?? 0);
       const spanNs = tNs - before.tNs;
       carriedNs.set(pid, Math.max(0, delayNs - spanNs));
-      const value = (100 * Math.min(delayNs, spanNs)) / spanNs;
-      rows.push({ ...keys, pid, t_ns: tNs, scope: `thread${pid}`, metric: 'run_delay_percent', value });
+      const put = (metric: string, ns: number): unknown =>
+        rows.push({
+          ...keys,
+          pid,
+          t_ns: tNs,
+          scope: `thread${pid}`,
+          metric,
+          value: (100 * Math.min(ns, spanNs)) / spanNs,
+        });
+      put('run_delay_percent', delayNs);
+      put('on_core_percent', Math.max(0, now.cpuNs - earlier.cpuNs));
     }
   }
   return rows.reverse();

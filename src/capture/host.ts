@@ -11,6 +11,7 @@ import {
   parseProcStat,
   parseSchedstat,
   parseStatusMemory,
+  type ThreadTimes,
 } from './proc-text.js';
 import type { IssueCode } from '../model/issue-codes.js';
 
@@ -21,8 +22,8 @@ export interface HostReading {
   clockMhz: number[] | null;
   /** The watched process and its descendants; null when none is running or readable. */
   tree: { cpuNs: number; memory: ProcessMemory | null } | null;
-  /** Time that the main thread of each process of the tree was runnable but waited for a core, ns, by process id. */
-  runDelayNs: ReadonlyMap<number, number>;
+  /** By process id of the tree. */
+  mainThreads: ReadonlyMap<number, ThreadTimes>;
   /** VmHWM of each process of the tree, at the last reading; processes are added and never removed. */
   peaks: ReadonlyMap<number, number>;
   /**
@@ -103,11 +104,11 @@ export function openLinuxHost(pid: number): HostReader {
     return alive ? { cpuNs: ticks * nsPerTick, memory } : null;
   }
 
-  function readRunDelay(): HostReading['runDelayNs'] {
-    const found = new Map<number, number>();
+  function readMainThreads(): HostReading['mainThreads'] {
+    const found = new Map<number, ThreadTimes>();
     for (const [processId, { schedstat }] of processes) {
       const times = parseSchedstat(schedstat?.read() ?? '');
-      if (times) found.set(processId, times.delayNs);
+      if (times) found.set(processId, times);
     }
     return found;
   }
@@ -121,7 +122,7 @@ export function openLinuxHost(pid: number): HostReader {
         cores: parseProcStat(stat?.read() ?? ''),
         clockMhz: clocks.read(nowNs),
         tree: readTree(),
-        runDelayNs: readRunDelay(),
+        mainThreads: readMainThreads(),
         peaks,
         pressureNs: pressure.read(),
         ownCpuNs: ownInTree ? 0 : (cpuUsage.user + cpuUsage.system) * 1000,

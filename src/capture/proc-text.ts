@@ -76,11 +76,17 @@ export function parsePressure(text: string): { some: number | null; full: number
   return { some: totalOf('some'), full: totalOf('full') };
 }
 
+/** Times of a thread since it started: on a core, and runnable but without one. Otherwise it sleeps. */
+export interface ThreadTimes {
+  cpuNs: number;
+  delayNs: number;
+}
+
 /**
  * Reads `1046919544 1050566466 264` of /proc/<pid>/task/<tid>/schedstat: ns on a core, ns runnable but waiting for one, and number of runs
  * (Documentation/scheduler/sched-stats). Null if the kernel does not count (CONFIG_SCHED_INFO).
  */
-export function parseSchedstat(text: string): { cpuNs: number; delayNs: number } | null {
+export function parseSchedstat(text: string): ThreadTimes | null {
   const [cpuNs, delayNs] = text.trim().split(' ', 2).map(Number);
   // Without accounting the line is "0 0 0"; a thread that can be read has run.
   return cpuNs !== undefined && cpuNs > 0 && Number.isFinite(delayNs) ? { cpuNs, delayNs: delayNs! } : null;

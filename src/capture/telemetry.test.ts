@@ -74,7 +74,7 @@ describe('arithmetic of a recording, by hand', () => {
       tree: { cpuNs: treeNs, memory: null },
       peaks: new Map(),
       pressureNs: { cpu_pressure_some_percent: treeNs / 3 },
-      runDelayNs: new Map([[7, treeNs / 5]]),
+      mainThreads: new Map([[7, { cpuNs: treeNs / 3, delayNs: treeNs / 5 }]]),
       ownCpuNs: ownNs,
     },
   });
@@ -96,6 +96,8 @@ describe('arithmetic of a recording, by hand', () => {
     expect(value('host', 'cpu_pressure_some_percent')).toBe(25);
     // 0.3 s in 2 s.
     expect(value('thread7', 'run_delay_percent')).toBeCloseTo(15, 12);
+    // 0.5 s in 2 s; it sleeps for the other 1.2 s.
+    expect(value('thread7', 'on_core_percent')).toBeCloseTo(25, 12);
     expect(rows.find(({ scope }) => scope === 'thread7')).toMatchObject({ pid: 7, execution_id: 'e' });
     expect(value('other_processes', 'cores_busy')).toBeCloseTo(0.4, 12);
     expect(value('cpu0', 'clock_mhz')).toBeUndefined();
@@ -105,7 +107,10 @@ describe('arithmetic of a recording, by hand', () => {
     const delays = [0, 1e6, 1e6, 1e6, 121e6, 130e6];
     const delayed = delays.map((ns, index): HostSample => {
       const { reading } = sample(0, [0, 0], 0, 0, 0);
-      return { tNs: index * 50e6, reading: { ...reading, runDelayNs: new Map([[7, ns]]) } };
+      return {
+        tNs: index * 50e6,
+        reading: { ...reading, mainThreads: new Map([[7, { cpuNs: 0, delayNs: ns }]]) },
+      };
     });
     const rows = hostTelemetryRows(delayed, otherLoad(delayed), { execution_id: 'e' });
     const values = rows.filter(({ metric }) => metric === 'run_delay_percent').map(({ value }) => value);

@@ -23,7 +23,7 @@ interface HostSamplerOptions {
 export interface HostRecording {
   /**
    * Scopes: `cpu0`… and `host` (utilization_percent, steal_percent, cpu_pressure_some_percent, …), `process` (the watched tree: cores_busy,
-   * rss_bytes), `thread<pid>` (run_delay_percent of the main thread of each process of the tree), `other_processes` (cores_busy of all
+   * rss_bytes), `thread<pid>` (run_delay_percent and on_core_percent of the main thread of each process of the tree), `other_processes` (cores_busy of all
    * processes except the tree and inferscope) and `inferscope` (cores_busy of the sampling process). t_ns is the end of the interval of a
    * rate.
    */

@@ -34,6 +34,7 @@ const labels: Record<string, string> = {
 /** Sampled too, but used by analyses rather than shown. */
 const hiddenLabels: Record<string, string> = {
   run_delay_percent: 'main thread waited for a core',
+  on_core_percent: 'main thread on a core',
   preempted_percent: 'launching thread lost its core',
   compute_processes: 'processes on the GPU',
   throttle_bits: 'throttle reasons, bits (1: idle)',

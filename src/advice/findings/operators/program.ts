@@ -5,6 +5,7 @@ import { barsOf, minShare } from '../stage-rule.js';
 import { instanceWord, meanCount, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
+import { type Sleep, sleepOf } from './sleep.js';
 import { formatSetting } from '../../../vocabulary/format.js';
 import { perInstance } from '../../../vocabulary/stages.js';
 
@@ -12,6 +13,8 @@ import { perInstance } from '../../../vocabulary/stages.js';
 const minStepShare = 0.5;
 /** On a busy machine, the share of the steps with the shortest gaps: other processes lengthen gaps of single steps, not of nearly all. */
 const leastShare = 0.1;
+/** Share of the gaps in which the main thread sleeps and others compute, for the lock to be the cause. */
+const minLockShare = 0.5;
 /** With few instances, the minimum number of occurrences of a place. */
 const minInstances = 4;
 const minTimes = 8;
@@ -63,25 +66,32 @@ export async function findProgramTime(
       )
       .join('; '),
   );
-  const certain = context.machine.busy ? await certainGaps(context, stage, rows) : null;
+  const sleep = await sleepOf(context, stage);
+  const certain = context.machine.busy
+    ? ((await certainGaps(context, stage, rows)) ?? gapsAsleep(stage, usualGaps(stage, rows), sleep))
+    : null;
   const gaps = certain ?? usualGaps(stage, rows);
   const { ms: time, places } = gaps;
   if ((time < minShare * wall && certain === null) || places.length === 0)
     return `recurring gaps over ${formatSetting(longHostNs / 1e6, 'ms')} without an operator take ${part(time, wall)}`;
   const [first] = places;
   const place = `between ${first!.after_operator} and ${first!.before_operator}`;
+  const isLock =
+    sleep !== null && sleep.asleep_ms >= minLockShare * time && sleep.others_ms >= minLockShare * time;
   return {
     stage: kind,
     noise: certain === null,
     title: (share) =>
       `Program between operators: ${certain === null ? '' : 'at least '}${share} of ${everyInstance(kind)} is spent without a running operator, in ${meanCount(Math.max(gaps.n, 0.1), 'gap')}`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${certain === null ? `${ms(time)} of it` : `${ms(time)} and more of nearly every one`} no operator runs, mostly ${place}. This is Python code, tokenizing, or waiting for data, another thread or the interpreter lock.`,
-    change: {
-      kind: 'code',
-      text: 'Move this work out of the path between two operators: into its own process (a thread that holds the interpreter lock blocks the others), or ahead of the step that needs it.',
-      example: 'py-spy record --gil -- <command>: shows the function and whether it waits for the lock',
-    },
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(time)} ${gaps.share} no operator runs, mostly ${place}. ${isLock ? `The main thread sleeps for ${ms(sleep.asleep_ms)} of it while other threads of the program compute for ${ms(sleep.others_ms)}: they hold the interpreter lock.` : 'This is Python code, tokenizing, or waiting for data, another thread or the interpreter lock.'}`,
+    change: isLock
+      ? lockChange
+      : {
+          kind: 'code',
+          text: 'Move this work out of the path between two operators: into its own process (a thread that holds the interpreter lock blocks the others), or ahead of the step that needs it.',
+          example: 'py-spy record --gil -- <command>: shows the function and whether it waits for the lock',
+        },
     gain: gainOf(wall, time, 'The work overlaps with the operators or is removed.'),
     confidence: 'high',
     bars: barsOf(context, kind, ['host']),
@@ -90,8 +100,17 @@ export async function findProgramTime(
   };
 }
 
+const lockChange: FoundDraft['change'] = {
+  kind: 'code',
+  text: 'Move what the other threads compute into a process of its own (multiprocessing, a worker of the DataLoader), or into code that releases the interpreter lock.',
+  example:
+    'multiprocessing.Process(target=work)  # instead of threading.Thread; py-spy dump shows who holds the lock',
+};
+
 interface Gaps {
   ms: number;
+  /** Words after the time. */
+  share: string;
   n: number;
   places: Row[];
 }
@@ -109,7 +128,13 @@ async function certainGaps(
   );
   const least = places.reduce((sum, { least_ms }) => sum + least_ms, 0);
   const n = places.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
-  return least < minShare * fast!.ms ? null : { ms: least, n, places };
+  return least < minShare * fast!.ms ? null : { ms: least, share: 'and more of nearly every one', n, places };
+}
+
+/** The part of gaps in which the main thread sleeps: other processes delay only a thread that is ready to run. Null if it is short. */
+function gapsAsleep({ wall_ms: wall }: OperatorStage, gaps: Gaps, sleep: Sleep | null): Gaps | null {
+  const asleepMs = Math.min(gaps.ms, sleep?.asleep_ms ?? 0);
+  return asleepMs < minShare * wall ? null : { ...gaps, ms: asleepMs };
 }
 
 /** Gaps with their usual time. */
@@ -129,5 +154,5 @@ function usualGaps({ wall_ms: wall, operators_ms, instances }: OperatorStage, ro
     places.reduce((sum, row) => sum + meanMs(row), 0),
   );
   const n = places.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
-  return { ms: time, n, places };
+  return { ms: time, share: 'of it', n, places };
 }
