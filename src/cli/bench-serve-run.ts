@@ -76,8 +76,7 @@ export async function runServing(
     prompts: {
       seed,
       seed_used_before: await recordPromptSeed(home.cache, promptSeed),
-      input_len: options.inputLen,
-      output_len: options.outputLen,
+      ...promptLengths(options),
       tokenizer: options.tokenizer === undefined ? null : 'tokenizer.json',
     },
     slo: options.slo,
@@ -106,6 +105,19 @@ export async function runServing(
   );
   return { document: await analyzeServing(await openSession(id, home)), interrupted: signal.aborted };
 }
+
+/** Lengths of all requests; null where a trace has one for each. */
+export const promptLengths = ({
+  trace,
+  inputLen,
+  outputLen,
+}: Pick<ServingCommandOptions, 'trace' | 'inputLen' | 'outputLen'>): Pick<
+  LoadPlan['prompts'],
+  'input_len' | 'output_len'
+> =>
+  trace === undefined
+    ? { input_len: inputLen, output_len: outputLen }
+    : { input_len: null, output_len: null };
 
 async function tokenizerAt(path: string): Promise<PromptTokenizer> {
   const found = await stat(path).catch(() => null);

@@ -141,13 +141,19 @@ test('the page has its charts with keys and tables, and names from the server st
   expect(html).not.toContain('<img');
 });
 
-test('a target of the SLO is shown as it was typed', () => {
+test('a target of the SLO is shown as it was typed, and the lengths of a trace as varying', () => {
   const { data } = testServing('closed');
   const slo = { ttft_ms: 200, tpot_ms: 30, e2e_ms: null, share: 0.99 };
   const text = terminalView(servingView(document('serving', '1.1', { ...data, slo })), {
     width: 120,
     level: 2,
   });
+  const prompts = { ...data.prompts, input_len: null, output_len: null };
+  const replayed = terminalView(servingView(document('serving', '1.1', { ...data, prompts })), {
+    width: 120,
+    level: 2,
+  });
+  expect(replayed).toMatch(/prompt +varies per request/);
   expect(text.replaceAll('\u00a0', ' ')).toMatch(/SLO +TTFT ≤ 200 ms and TPOT ≤ 30 ms for 99 % of requests/);
 });
 

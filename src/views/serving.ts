@@ -256,7 +256,7 @@ const sloColumns: readonly LoadColumn[] = [
 
 function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
   const length = (count: number | null, unit: string): Text =>
-    count === null ? { missing: 'varies' } : { count, unit };
+    count === null ? 'varies per request' : { count, unit };
   return {
     id: 'setup',
     title: 'Target and prompts',

@@ -85,6 +85,12 @@ describe('too few launches for rank tests', () => {
     expect(all.power[0]).toContain(
       '(4 metrics corrected together: smallest possible p 0.11, 5 values per side would suffice)',
     );
+    // Two gated metrics and two others need the same: it is said once.
+    const few = [low, high].map((side) =>
+      side.map((one) => ({ ...one, values: one.values.slice(0, 3) })),
+    ) as [typeof low, typeof high];
+    const [power] = compare(...few, [...tpot(0.05), { metric: 'e2e', share: 0.05 }]).power;
+    expect(power!.match(/2 metrics corrected together/g)).toHaveLength(1);
     const gated = compare(low, high, tpot(0.05));
     const by = Object.fromEntries(gated.comparisons.map((comparison) => [comparison.id, comparison]));
     expect(by['tpot_ms']).toMatchObject({ method: 'mann_whitney', family: 'gate' });

@@ -232,7 +232,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
   if (!first) return [];
   const needed = Math.max(...short.map((decision) => decision.needed));
   return [
-    `With ${first.values} values a rank test cannot reach p < 0.05 (${short.map(({ words }) => words).join('; ')}). Welch's t-test on the logarithms decides instead; it assumes that launches vary normally. With --launches ${needed}, ranks decide.`,
+    `With ${first.values} values a rank test cannot reach p < 0.05 (${[...new Set(short.map(({ words }) => words))].join('; ')}). Welch's t-test on the logarithms decides instead; it assumes that launches vary normally. With --launches ${needed}, ranks decide.`,
   ];
 }
 
