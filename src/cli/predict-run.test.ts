@@ -109,6 +109,12 @@ test('a session in which float32 ran as TF32 has the roofline that explain shows
   const { id } = await importSession('test/fixtures/diagnosis/tf32_prefill-fault.tgz');
   const { data } = await predictDocumentOf({ session: id, kernels: [] });
   expect(data.device.peak_dtype).toBe('float32 as tfloat32');
+  expect(data.stages.some(({ measured }) => measured.length > 0)).toBe(true);
+  const half = await predictDocumentOf({ session: id, dtype: 'bfloat16', kernels: [] });
+  expect(half.data.stages.every(({ measured }) => measured.length === 0)).toBe(true);
+  expect(half.issues.map(({ text }) => text)).toContain(
+    'The session ran in float32: its times are not compared with a prediction in bfloat16.',
+  );
   const { stages } = (await explainSession(await openSession(id))).data;
   expect(data.stages[0]!.roofline_ms.value).toBeCloseTo(stages[0]!.roofline_ms.value!, 2);
 });

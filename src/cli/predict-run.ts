@@ -67,7 +67,11 @@ export async function predictDocumentOf(options: PredictOptions): Promise<Docume
         ...configModel(givenModel.config, options.dtype ?? sessionDType(session), roofs),
       }
     : modelIn(options.dtype, modelOfSession!, roofs);
-  const { issues, ...document } = await predictDocument(model, roofs, options, { session, tables });
+  const { issues, ...document } = await predictDocument(model, roofs, options, {
+    session,
+    tables,
+    ranAs: options.dtype === undefined ? null : (modelOfSession?.storage.weights.name ?? null),
+  });
   return { ...document, issues: [...deviceIssues, ...issues] };
 }
 

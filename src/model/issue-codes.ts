@@ -349,6 +349,9 @@ export const issueCodes = {
   not_calibrated: { means: 'the prediction is not calibrated', fix: 'give a kernel table with --kernels' },
   data_sheet_roofs: { means: 'roofs are data-sheet values', fix: 'inferscope roofline on that machine' },
   beyond_table: { means: 'kernels are outside the measured table: their times are extrapolated' },
+  other_dtype: {
+    means: 'the prediction is in another dtype than the session ran in: measured times are not compared',
+  },
   roofline_above_measurement: {
     means: 'the roofline is above the measurement: model, dtype or roofs do not match',
   },

@@ -22,6 +22,7 @@ import { readKernelTable } from './kernel-table.js';
 import { readMeasuredStages } from './measured.js';
 import { pointsOf } from './points.js';
 import { predict, type PredictPoint } from './predict.js';
+import { weightFormatLabel } from '../../vocabulary/weight-formats.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
@@ -44,13 +45,18 @@ export interface PredictedModel extends StageModel {
 /**
  * Predicted stages of a model on a device, next to a session's measurements, from the kernels measured in `tables`.
  * @param tables sessions with measured kernels; without one those of `session`
+ * @param ranAs weight format of the session's run, if the requested one may be another
  * @throws E_USAGE without measured kernels in `tables`; E_DTYPE without a peak; E_LENGTHS
  */
 export async function predictDocument(
   model: PredictedModel,
   roofs: DeviceRoofs,
   requested: PredictRequest,
-  { session, tables: tableSessions }: { session: Session | null; tables: readonly Session[] },
+  {
+    session,
+    tables: tableSessions,
+    ranAs = null,
+  }: { session: Session | null; tables: readonly Session[]; ranAs?: string | null },
 ): Promise<Document<PredictResult>> {
   const computeDtype = model.storage.weights.compute ?? model.storage.activations;
   checkPeak(roofs, computeDtype);
@@ -82,7 +88,9 @@ export async function predictDocument(
   const table =
     sessionTable.length > 0 ? sessionTable : tables.length > 0 ? await readKernelTable(tables) : null;
   if (table?.length === 0) throw noMeasuredKernels(tables);
-  const { stages, validation, error } = predict({ model, roofs, points, table });
+  const isOther = ranAs !== null && ranAs !== model.storage.weights.name;
+  const compared = isOther ? points.map((point) => ({ ...point, measured: [] })) : points;
+  const { stages, validation, error } = predict({ model, roofs, points: compared, table });
   const result: PredictResult = {
     model: {
       name: model.name,
@@ -111,6 +119,15 @@ export async function predictDocument(
   };
   return document('predict', predictVersion, result, [
     ...unreadKeysIssues(model.architecture),
+    ...(isOther
+      ? [
+          {
+            code: 'other_dtype',
+            severity: 'warning',
+            text: `The session ran in ${weightFormatLabel(ranAs)}: its times are not compared with a prediction in ${weightFormatLabel(model.storage.weights.name)}.`,
+          } satisfies Issue,
+        ]
+      : []),
     ...issuesOf(result),
   ]);
 }
