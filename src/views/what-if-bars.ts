@@ -4,6 +4,7 @@ import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js
 import { barWords } from '../vocabulary/bars.js';
 import { timePerUnit, unchangedText } from '../vocabulary/explain-words.js';
 import { formatNumber, formatWithRange } from '../vocabulary/format.js';
+import { withoutEnd } from '../vocabulary/sentence.js';
 import type { Block, Part, Value } from './block.js';
 import { waterfallBars } from './compare-waterfalls.js';
 import { stageHead } from './explain-series.js';
@@ -61,7 +62,7 @@ export const whatIfNotes = (stage: Stage): Block => ({
   items: [
     ...reasons(stage),
     ...stage.unchanged.map(({ change, why }) => unchangedText(change, why)),
-    ...stage.assumptions.map((text) => `Assumed: ${text}.`),
+    ...stage.assumptions.map((text) => `Assumed: ${withoutEnd(text)}.`),
   ],
 });
 

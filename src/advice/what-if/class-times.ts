@@ -34,6 +34,11 @@ export interface Scaling {
   assumptions: string[];
 }
 
+export const noKernelTimes = missing(
+  'no_kernel_times',
+  'its kernels were not timed separately, so it is not known what would get longer or shorter',
+);
+
 /**
  * Kernel time for different work: per class the kernels' latency stays, and the rest scales with the necessary time at the
  * reached share of the roof.
@@ -50,12 +55,7 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
   const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
   if ('reason' in after) return after;
   const times = classTimes(state, before);
-  if (times.size === 0) {
-    return missing(
-      'no_kernel_times',
-      'its kernels were not timed separately, so it is not known what would get longer or shorter',
-    );
-  }
+  if (times.size === 0) return noKernelTimes;
   const next = new Map<string, number>();
   const explanations = new Map<string, string>();
   let lessMs = 0;

@@ -17,6 +17,7 @@ import type { TraceScope } from '../../facts/trace/scope.js';
 import { workingSetBytes } from '../../facts/utilization/stage.js';
 import { gpuPeaks, type Peaks } from '../../facts/waterfall/necessary.js';
 import { peaksUsed, waterfallFacts } from '../../facts/waterfall/waterfall.js';
+import { noKernelTimes } from './class-times.js';
 import { launchIdleMs } from './launch-changes.js';
 import { plannedShape, tracedShapes } from './stage-needs.js';
 import { jobState } from './rank-changes.js';
@@ -119,7 +120,14 @@ export async function plannedStates(
   return stages.map((waterfall) => {
     const shape = plannedShape(waterfall, workload);
     const peaks = peaksFor(shape);
-    const state = stateOf(waterfall, findings, 'reason' in peaks ? peaks : needsOf(model, shape, peaks));
+    // Sizes would not help without kernels.
+    const needs =
+      'reason' in shape && !waterfall.bars.some(({ id }) => classOfBar(id) !== null)
+        ? noKernelTimes
+        : 'reason' in peaks
+          ? peaks
+          : needsOf(model, shape, peaks);
+    const state = stateOf(waterfall, findings, needs);
     const bench = waterfall.source === 'bench';
     return withLaunches({
       ...state,

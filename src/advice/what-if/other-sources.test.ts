@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { whatIfDocumentSchema } from '../../model/documents/explain.js';
-import type { Session } from '../../session/open.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession, type Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { throughputSession } from '../../facts/bench/test-bench-session.js';
 import { profileRows } from '../../facts/test-rows.js';
@@ -52,6 +53,16 @@ test('a benchmark without timed kernels: each point has its time, but no predict
     expect(stage.after_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_times' } });
   }
   expect(await answeredWords(session)).toEqual([]);
+});
+
+test('steps without a profiler lack kernel times, not the sizes that were recorded', async () => {
+  const { data } = await whatIf(
+    await openSession((await importSession(fixture('sglang-h200/none.tgz'), home)).id, home),
+    ['context-len=16384'],
+  );
+  for (const { after_ms } of data.stages)
+    expect(after_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_times' } });
+  expect(data.stages.map(({ kind }) => kind).toSorted()).toEqual(['decode', 'prefill']);
 });
 
 test('a session without stages says that it cannot predict', async () => {
