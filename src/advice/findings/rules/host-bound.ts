@@ -31,7 +31,8 @@ export const hostBound: Rule = stageRule(
       gain: "The idle time in long host stretches (of a stage with fewer than 20 launches: in all between launches), without the model's own launch code and without time waiting for a CPU core; low end 70 % of it. For an engine that schedules ahead already: per token, half of it with twice as many sequences per step.",
       change:
         'Move that work to another thread or process, onto the GPU, or prepare the next step while the GPU works.',
-      withheld: 'less than 5 % of the stage is affected, or the machine was busy with other processes',
+      withheld:
+        'less than 5 % of the stage is affected, or the machine was busy with other processes, except for what they do not cause: without a GPU, the time that nearly every step takes, and that in which the main thread sleeps (sampled by `inferscope run`)',
     },
     references: [
       {
