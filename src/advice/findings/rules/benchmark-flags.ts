@@ -60,6 +60,13 @@ const lowUtilizationOfCpu: Pick<FoundDraft, 'cause' | 'change'> & { name: string
   },
 };
 
+/** The same of an engine with one thread: there is none to leave out, and none to wait for. */
+const lowUtilizationOfThread: typeof lowUtilizationOfCpu = {
+  name: 'Low utilization',
+  cause: 'The thread of the engine waits for a core that another program uses.',
+  change: { kind: 'environment', text: 'Stop other programs on this machine.', example: null },
+};
+
 /** Issues and limits of benchmark points, from the benchmark analysis. */
 export const benchmarkFlags: Rule = {
   id: 'benchmark_flags',
@@ -81,9 +88,12 @@ export const benchmarkFlags: Rule = {
     ]);
     const findings: FoundDraft[] = [];
     for (const code of Object.keys(meanings) as (keyof typeof meanings)[]) {
+      const { device, threads } = context.manifest.workload ?? {};
       const { name, ...about } =
-        code === 'low_utilization' && context.manifest.workload?.device === 'cpu'
-          ? lowUtilizationOfCpu
+        code === 'low_utilization' && device === 'cpu'
+          ? threads === 1
+            ? lowUtilizationOfThread
+            : lowUtilizationOfCpu
           : meanings[code];
       const matching = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
       const [first, ...others] = matching;

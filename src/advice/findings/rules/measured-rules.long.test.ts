@@ -7,7 +7,7 @@ import type { Session } from '../../../session/open.js';
 import type { SessionDatabase } from '../../../session/query.js';
 import { testHome } from '../../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../../facts/bench/test-bench.js';
-import { gpuSession, throughputSession } from '../../../facts/bench/test-bench-session.js';
+import { gpuSession, rows as benchRows, throughputSession } from '../../../facts/bench/test-bench-session.js';
 import { repetitions, sessionOf } from '../../../facts/test-session.js';
 import { findingContext } from '../findings.js';
 import { rankFindings } from '../ranking.js';
@@ -150,6 +150,22 @@ test('reports a benchmark with throughput that does not scale', async () => {
     /^Throughput does not scale: batch 4 gives (no|hardly) more tokens\/s than batch 2: /,
   );
   expect(await outcome(benchmarkFlags, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
+});
+
+test('one idle thread cannot be replaced by fewer', async () => {
+  const all = benchRows();
+  const telemetry = all.telemetry!.map((row) => (row.metric === 'cores_busy' ? { ...row, value: 0.4 } : row));
+  for (const [threads, example] of [
+    [1, null],
+    [2, '--threads <fewer>'],
+  ] as const) {
+    const workload = { ...gpuWorkload(), device: 'cpu', threads };
+    const found = allFired(
+      await outcome(benchmarkFlags, await gpuSession({ workload }, { ...all, telemetry })),
+    );
+    const draft = found.find(({ title }) => title.startsWith('Low utilization'))!;
+    expect(draft.change.example).toBe(example);
+  }
 });
 
 test('a point that ran out of memory is a severe finding that states its reason once', async () => {
