@@ -200,6 +200,11 @@ describe('windows', () => {
   });
 });
 
+it('the place of the peak has the name that layers have', () => {
+  const { lines } = estimateMemory(presetArchitecture('llama-3.1-70b'), request());
+  expect(lines.find(({ component }) => component === 'activations')!.formula).toContain('in prefill (MLP);');
+});
+
 it('a model of states has no attention and no rotary tables at its peak', () => {
   const a = presetArchitecture('mamba-2.8b');
   const activations = estimateMemory(a, request()).lines.find(

@@ -60,7 +60,7 @@ export function transformersPlace(
     },
     activations: {
       bytes: largest.transient.bytes,
-      formula: `${largest.transient.formula}, in ${largest.stage} (${largest.transient.place}); ${symbolsOf(largest.transient.formula)}`,
+      formula: `${largest.transient.formula}, in ${largest.stage} (${largest.transient.place === 'mlp' ? 'MLP' : largest.transient.place}); ${symbolsOf(largest.transient.formula)}`,
       confidence: checkedFamilies.has(a.family) ? 'medium' : 'low',
     },
   };
