@@ -63,9 +63,10 @@ export async function runImport(
         ? await saveNewSession(namesOf(files), options, { model, roofline }, ({ files: session, redact }) =>
             importCaptures(session, files, { ...settings, redact }),
           )
-        : await addToSession(options.session, ({ files: session, ...addition }) =>
-            importCaptures(session, files, { ...settings, ...addition }),
-          );
+        : await addToSession(options.session, async ({ files: session, ...addition }) => {
+            const imported = await importCaptures(session, files, { ...settings, ...addition });
+            return { ...imported, workload: workloadOf(imported, model) };
+          });
     progress.done('session saved', id);
     return id;
   } finally {

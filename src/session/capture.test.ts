@@ -1,6 +1,7 @@
 import { readFileSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Workload } from '../model/manifest.js';
 import { addCapture, type CaptureSummary } from './capture.js';
 import { noteSession } from './edit.js';
 import { openSession } from './open.js';
@@ -8,6 +9,25 @@ import { asidePath, removeStaleFolders } from './temporary-folder.js';
 import { testHome } from './test-folder.js';
 import { saveSession } from './test-session.js';
 import { verifySession } from './verify.js';
+
+const workloadNamed = (name: string): Workload => ({
+  model: {
+    name,
+    config: {},
+    dtype: 'bfloat16',
+    quantization: null,
+    weights: 'random',
+    num_parameters: null,
+    weight_bytes: null,
+  },
+  engine: { name: 'transformers', version: null, options: {} },
+  device: 'cuda',
+  threads: null,
+  batch_size: null,
+  input_len: null,
+  output_len: null,
+  tensor_parallel_size: 1,
+});
 
 function captureOf(capture_id: string): CaptureSummary {
   return {
@@ -26,6 +46,22 @@ function captureOf(capture_id: string): CaptureSummary {
     issues: [{ code: 'no_counters', severity: 'info', text: 'two kernels without counters', count: 2 }],
   };
 }
+
+test('facts of an added capture fill what the session lacks, and replace nothing', async () => {
+  const home = testHome();
+  const { id } = await saveSession(home, { name: 'base' });
+  const { manifest } = await openSession(id, home);
+  const added = async (capture_id: string, name: string) => {
+    const writer = await addCapture(await openSession(id, home), home);
+    const hardware = { gpu_name: name, ...manifest.hardware };
+    await writer.finish({ ...captureOf(capture_id), workload: workloadNamed(name), hardware });
+    return (await openSession(id, home)).manifest;
+  };
+  const first = await added('ncu1', 'one');
+  expect([first.workload?.model?.name, first.hardware['gpu_name']]).toEqual(['one', 'one']);
+  const second = await added('ncu2', 'two');
+  expect([second.workload?.model?.name, second.hardware['gpu_name']]).toEqual(['one', 'one']);
+});
 
 test('adds a capture to a saved session; the old state is readable until the swap, notes stay', async () => {
   const home = testHome();

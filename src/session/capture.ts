@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../model/document.js';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
-import type { Artifact, Capture, Execution, ManifestData, TableFile } from '../model/manifest.js';
+import type { Artifact, Capture, Execution, ManifestData, TableFile, Workload } from '../model/manifest.js';
 import { ensureWritable, homeFolders, type Home } from './home.js';
 import { flushToDisk } from './digest.js';
 import { savedFiles, manifestHashName, writeManifest } from './manifest-file.js';
@@ -20,6 +20,10 @@ export interface CaptureSummary {
   captures: Capture[];
   issues?: Issue[];
   ended_at?: string;
+  /** Facts of its record: they fill what the session does not have. */
+  workload?: Workload | null;
+  hardware?: ManifestData['hardware'];
+  software?: ManifestData['software'];
 }
 
 interface CaptureWriter extends SessionFiles {
@@ -158,6 +162,9 @@ function merge(old: ManifestData, summary: CaptureSummary, written: Written): Ma
   return {
     ...old,
     ended_at: summary.ended_at ?? old.ended_at,
+    workload: old.workload ?? summary.workload ?? null,
+    hardware: { ...summary.hardware, ...old.hardware },
+    software: { ...summary.software, ...old.software },
     executions: [...executions.values()],
     captures: [...old.captures, ...summary.captures],
     tables,
