@@ -2,6 +2,7 @@ import type { ExplainResult, Finding } from '../../src/model/documents/explain.j
 import { type ClaimRow, claimsOf, isTrue, type MeasuredClaim } from './claims.js';
 import { type Median, medianOf } from './median.js';
 import { textTable } from './text-table.js';
+import { isPartOf } from '../../src/advice/verify/finding-outcomes.js';
 
 /** An entry of faults.json. */
 export interface PlantedFault {
@@ -172,9 +173,12 @@ export function grade(
         .filter((claim) => !isTrue(claims, claim))
     : [];
   const { wall, gain, graded_on } = achievedBy(timing, fault.host ?? false);
-  // A hidden fault appears only after the first one is repaired, as in the twin, so their gains add up.
+  // A hidden fault appears only after the first one is repaired, as in the twin, so their gains add up, unless one is part of the other.
   const gains = places.map((place) => {
-    const gain = findings[place]?.gain;
+    const finding = findings[place];
+    const hider = places.map((other) => findings[other]).find((other) => other?.id === finding?.hidden_by);
+    if (finding && hider && isPartOf(finding, hider)) return 0;
+    const gain = finding?.gain;
     return gain?.per === 'token' ? gain.expected_ms * (timing?.per.fault ?? 1) : gain?.expected_ms;
   });
   const more = findings

@@ -11,6 +11,7 @@ const decode: StageTime = {
   low_ms: 10,
   launching_ms: 3,
   own_host_ms: null,
+  copying_ms: 0,
   launches: 100,
   busy_ms: 10,
   bars: new Map([
@@ -29,6 +30,7 @@ const prefill: StageTime = {
   low_ms: 50,
   launching_ms: 0,
   own_host_ms: null,
+  copying_ms: 0,
   launches: 0,
   busy_ms: 50,
   bars: new Map([['inefficiency.gemm', 50]]),

@@ -192,7 +192,11 @@ function limitToHost(
   const remaining = (ms: number) => launchingWithout(ms, stage.launches, launches);
   const host_ms = remaining(stage.own_host_ms ?? stage.launching_ms);
   const byLaunchesMs = Math.max(stage.busy_ms, stage.launching_ms) - remaining(stage.launching_ms);
-  const maxMs = Math.max(0, stage.own_host_ms === null ? byLaunchesMs : stage.time_ms - host_ms);
+  // The host's time is its own work and its waits.
+  const maxMs = Math.max(
+    0,
+    stage.own_host_ms === null ? byLaunchesMs : stage.time_ms - host_ms - stage.copying_ms,
+  );
   if (gain.expected_ms <= maxMs) return gain;
   return {
     ...gain,

@@ -15,6 +15,8 @@ export interface StageTime {
   launching_ms: number;
   /** As in StageFacts: also limits a stage that the device hides it in. */
   own_host_ms: number | null;
+  /** Host time in waits for copies: the copies themselves, which other changes do not shorten; 0 if unknown. */
+  copying_ms: number;
   launches: number;
   /** Device work; the whole time if unknown. */
   busy_ms: number;
@@ -27,6 +29,9 @@ const workOf = (facts: readonly StageFacts[], kind: WaterfallKind, time_ms: numb
   return {
     launching_ms: stageFact?.launching_ms ?? 0,
     own_host_ms: stageFact?.own_host_ms ?? null,
+    copying_ms: stageFact
+      ? Math.min(stageFact.copy_ms, stageFact.waits.copy.ms + stageFact.waits.read.ms)
+      : 0,
     launches: stageFact?.launches ?? 0,
     busy_ms: stageFact?.busy_ms ?? time_ms,
   };

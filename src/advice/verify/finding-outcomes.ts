@@ -46,7 +46,7 @@ export function findingOutcomes(
     if (finding.hidden_by === null) return true;
     const hider = hiderOf(finding);
     // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
-    return hider !== undefined && !finding.bars.some((id) => hider.finding.bars.includes(id));
+    return hider !== undefined && !isPartOf(finding, hider.finding);
   });
   const shown = outcomes.filter(
     ({ finding, gain, outcome }) =>
@@ -112,6 +112,9 @@ function whyNotJudged(
     ? 'the later session ran without a profiler, so what its stage consists of is not known'
     : null;
 }
+/** Whether the gain of a finding is part of the gain of the larger one that hides it: both remove time of the same bars. */
+export const isPartOf = (hidden: Finding, hider: Finding): boolean =>
+  hidden.bars.some((id) => hider.bars.includes(id));
 
 type Gain = NonNullable<Finding['gain']>;
 

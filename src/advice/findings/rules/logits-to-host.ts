@@ -81,13 +81,20 @@ export const logitsToHost = stageRule(
     // Gaps as recorded, limited to the long host gaps without the profiler.
     const after = Math.min(host?.ms ?? 0, stage.long_host_ms + stage.compile_ms + stage.first_use_ms);
     const back = await copiedBack(context, stage);
-    const stake = copies.ms + after + idle.wait.read + (back?.ms ?? 0);
+    const stake = delayMs(copies.ms, idle.wait.read, stage.waits.read.ms) + after + (back?.ms ?? 0);
     if (stake < minShare * stage.wall_ms) {
       return `${formatBytes(copies.bytes)} per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
     }
     return finding(context, stage, { ...copies, after, back, stake });
   },
 );
+
+/**
+ * What copies and the waits for them cost a step, ms: their own time, and the idle time after them, but not more than the host waits. Its
+ * own work takes the rest of the step, and a step without these waits is not shorter than that.
+ */
+const delayMs = (exposed: number, idle: number, waited: number): number =>
+  waited > 0 ? Math.min(exposed + idle, waited) : exposed;
 
 /**
  * Copies to the device of as many bytes as were copied from it: logits that the host changed. Null where none go back.
@@ -101,9 +108,10 @@ async function copiedBack(context: FindingContext, stage: StageFacts): Promise<B
   );
   if (!copied || copied.bytes === 0) return null;
   const { bytes, ms: exposed, others } = copied;
+  const part = bytes / (bytes + others);
   return {
     bytes,
-    ms: exposed + (idleCauses(stage).wait.copy * bytes) / (bytes + others),
+    ms: delayMs(exposed, idleCauses(stage).wait.copy * part, stage.waits.copy.ms * part),
     isMost: bytes > others,
   };
 }
@@ -164,13 +172,18 @@ async function finding(
     ),
     confidence: 'high',
     removes: 'idle',
-    covers: back?.isMost ? ['host_copies'] : [],
+    covers: [
+      ...(back?.isMost ? ['host_copies'] : []),
+      ...(stage.waits.synchronize.ms < stage.waits.read.ms / 2 ? ['synchronization_every_step'] : []),
+    ],
     bars: barsOf(context, kind, [
       'exposed_copy.dtoh',
       'exposed_copy.dtoh_pageable',
       'exposed_copy.dtoh_pinned',
       ...(back ? ['exposed_copy.htod', 'exposed_copy.htod_pageable', 'exposed_copy.htod_pinned'] : []),
       'host',
+      'launch_overhead',
+      'launch_latency',
       'synchronization',
     ]),
     evidence: [evidence],
