@@ -7,6 +7,7 @@ import { removeProfilerOverhead } from '../../facts/without-profiler.js';
 import { maxGlueNs, longHostNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import { withHeadlineTime } from './headline-windows.js';
+import { graphAttentionMs } from './graph-attention.js';
 import { hostTimes } from './host-times.js';
 
 /** Host waits on the launching threads, per instance; every wait has one cause. */
@@ -62,6 +63,8 @@ export interface StageFacts {
   inside_compile_ms: number;
   /** The part of long_host_ms before the first activity of a step. */
   before_ms: number;
+  /** Time by which attention gets longer in a CUDA graph (graphAttentionMs). */
+  graph_attention_ms: number;
   /**
    * Waits on launching threads: for the device, for a value copied to the host, for copies to the device, for the
    * allocator. Waits for the device include the host time for reading the value.
@@ -87,7 +90,8 @@ export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
 
 const steps: ReadonlySet<PhaseKind> = new Set([...stepKinds, 'training']);
 
-async function readFacts({ scope, waterfalls }: FindingContext): Promise<StageFacts[]> {
+async function readFacts(context: FindingContext): Promise<StageFacts[]> {
+  const { scope, waterfalls } = context;
   if (!scope) return [];
   const { database } = scope;
   await makeFindingTables(scope);
@@ -99,8 +103,12 @@ async function readFacts({ scope, waterfalls }: FindingContext): Promise<StageFa
     .filter(({ wall_ms }) => wall_ms > 0)
     .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
   const stepRows = rows.filter(({ kind }) => steps.has(kind));
+  const slowerAttention = new Map<PhaseKind, number>();
+  for (const { kind, attention_ms, graph_launches } of stepRows)
+    if (graph_launches === 0) slowerAttention.set(kind, await graphAttentionMs(context, kind, attention_ms));
   return (stepRows.length > 0 ? stepRows : rows).map((row) => ({
     ...row,
+    graph_attention_ms: slowerAttention.get(row.kind) ?? 0,
     captured_host_ms: hosts.get(row.kind)?.captured_ms ?? null,
     own_host_ms: hosts.get(row.kind)?.own_ms ?? null,
     busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
@@ -137,7 +145,7 @@ const pausedMs = ({ long_host_ms, before_ms, inside_ms, inside_compile_ms }: Row
   Math.max(0, long_host_ms - before_ms - (inside_ms - inside_compile_ms));
 
 /** Columns of device work, and idle time with its parts. */
-const busyColumns = ['compute_ms', 'comm_ms', 'copy_ms'] as const;
+const busyColumns = ['compute_ms', 'comm_ms', 'copy_ms', 'attention_ms'] as const;
 const idleColumns = [
   ...gapParts.map((part) => `${part}_ms` as const),
   'edges_ms',
@@ -158,8 +166,12 @@ function scaledRow(row: Row, { busy, idle }: Slowdown): Row {
   return scaled;
 }
 
-type Row = Omit<StageFacts, 'busy_ms' | 'captured_host_ms' | 'own_host_ms' | 'waits'> &
-  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number> & { held_ms: number; edges_ms: number };
+type Row = Omit<StageFacts, 'busy_ms' | 'captured_host_ms' | 'own_host_ms' | 'graph_attention_ms' | 'waits'> &
+  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number> & {
+    held_ms: number;
+    edges_ms: number;
+    attention_ms: number;
+  };
 
 /** Idle parts caused by the host, and their part in long gaps. */
 type HostParts = Pick<
@@ -227,7 +239,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
   const perInstance = (column: string) => `coalesce(any_value(${column}), 0) / count(*)`;
   return database.query<Row>(
     `WITH kernel AS (
-       SELECT stage_id, sum(ns) FILTER (class <> 'communication') AS compute, sum(ns) FILTER (class = 'communication') AS comm
+       SELECT stage_id, sum(ns) FILTER (class <> 'communication') AS compute, sum(ns) FILTER (class = 'communication') AS comm, sum(ns) FILTER (class = 'attention') AS attention
        FROM window_kernels GROUP BY stage_id),
      copy AS (SELECT stage_id, sum(ns) AS copied FROM window_copies GROUP BY stage_id),
      named AS (SELECT kind, sum(n) AS kernels, sum(CASE WHEN in_graph THEN 0 ELSE n END) AS single FROM finding_kernels GROUP BY kind),
@@ -251,7 +263,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      host AS (SELECT stage_id, max(last_ns - first_ns - blocked_ns - coalesce(waited_ns, 0)) AS launching_ns FROM launching LEFT JOIN between_launches USING (stage_id, tid) GROUP BY stage_id)
      SELECT w.kind, count(*) AS instances, avg(w.end_ns - w.start_ns) / 1e6 AS wall_ms,
        coalesce(sum(compute), 0) / count(*) / 1e6 AS compute_ms, coalesce(sum(comm), 0) / count(*) / 1e6 AS comm_ms,
-       coalesce(sum(copied), 0) / count(*) / 1e6 AS copy_ms,
+       coalesce(sum(attention), 0) / count(*) / 1e6 AS attention_ms, coalesce(sum(copied), 0) / count(*) / 1e6 AS copy_ms,
        ${gapParts.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')}, avg(i.start_up + i.shut_down) / 1e6 AS edges_ms,
        ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
        ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,

@@ -61,6 +61,8 @@ function withIdleBars(state: StageState, remaining: Record<string, number>): Map
   return bars;
 }
 
+const attentionBar = 'inefficiency.attention';
+
 /**
  * Removes launches and the host work between them; kernels follow each other like graph nodes. Host waits (a graph cannot contain
  * them), long host gaps outside dispatch as far as the device does not hide them, and queueing behind other streams stay.
@@ -92,6 +94,8 @@ export function withCudaGraph(state: StageState): Effect {
     synchronization: waits,
     'host.program': remainingHostMs,
   });
+  const slowerMs = state.facts?.graph_attention_ms ?? 0;
+  if (slowerMs > 0) bars.set(attentionBar, (bars.get(attentionBar) ?? 0) + slowerMs);
   const slow = Math.min(between, (kernels * Math.max(slowNodeGapNs, nodeNs)) / 1e6);
   const removed = between - nodes + stretches - remainingHostMs;
   // Measured graphs were within the predicted interval without this time, except those of benchmarks from batch 16 on.
@@ -114,12 +118,20 @@ export function withCudaGraph(state: StageState): Effect {
       ],
       ['synchronization', 'the host still waits for the device'],
       ['host.program', 'only long gaps outside the step remain'],
+      ...(slowerMs > 0
+        ? [
+            [
+              attentionBar,
+              'in a graph transformers gives it a mask and repeats shared keys and values',
+            ] satisfies [string, string],
+          ]
+        : []),
     ]),
     // Overlapping graph kernels have no gap.
     lessMs: nodes,
     moreMs: slow - nodes + 0.05 * removed + staticCacheMs,
     assumptions: [
-      `every kernel of the stage is captured and takes as long as before; the static KV cache that a graph needs may make attention process unused positions`,
+      `every kernel of the stage is captured and ${slowerMs > 0 ? 'all but attention take' : 'takes'} as long as before; the static KV cache that a graph needs may make attention process unused positions`,
       ...(state.waterfall.kind === 'prefill' ? ['one graph per prompt length'] : []),
     ],
   };

@@ -63,6 +63,7 @@ function tour(): StageState {
     launching_ms: 0,
     captured_host_ms: null,
     own_host_ms: null,
+    graph_attention_ms: 0,
     long_host_ms: 0,
     compile_ms: 0,
     compiles: 0,

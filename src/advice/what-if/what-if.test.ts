@@ -42,6 +42,7 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   launching_ms: 0,
   captured_host_ms: null,
   own_host_ms: null,
+  graph_attention_ms: 0,
   long_host_ms: 0,
   compile_ms: 0,
   compiles: 0,

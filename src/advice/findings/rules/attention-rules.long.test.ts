@@ -24,7 +24,10 @@ describe('copies of the KV cache', () => {
       const context = await contextOf(
         stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
       );
-      const workload = { model: { facts: { cache } } } as FindingContext['manifest']['workload'];
+      const workload = {
+        model: { facts: { cache } },
+        engine: { name: 'transformers' },
+      } as FindingContext['manifest']['workload'];
       Object.assign(context.manifest, { workload });
       return fired(await kvCacheConcat.find(context));
     };

@@ -75,11 +75,11 @@ async function finding(
   stage: StageFacts,
   { launches_ms, stretches, aheadMs }: { launches_ms: number; stretches: number; aheadMs: number },
 ): Promise<FoundDraft> {
-  const { kind, wall_ms: wall, busy_ms: busy, kernels, launches } = stage;
+  const { kind, wall_ms: wall, busy_ms: busy, kernels, launches, graph_attention_ms: slower } = stage;
   const node = graphNode(context.roofs);
   const nodes = ((node.ns - node.floor_ns) * kernels) / 1e6;
   const stake = launches_ms + stretches + aheadMs;
-  const gain = Math.max(0, stake - nodes);
+  const gain = Math.max(0, stake - nodes - slower);
   const meanMs = (parts: string) => `round(avg(${parts}) / 1e6, 3)`;
   const { evidence } = await context.evidence<Idle>(
     `SELECT count(*) AS stages, ${meanMs(gapParts.join(' + '))} AS idle_ms, ${meanMs('host')} AS host_ms,
@@ -127,9 +127,9 @@ async function finding(
     gain: gainOf(
       wall,
       gain,
-      `Kernels take as long as now and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
+      `Kernels take as long as now${slower > 0 ? `, but attention ${ms(slower)} longer: in a graph transformers gives it a mask and repeats shared keys and values` : ''}, and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
       {
-        low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.floor_ns) * kernels) / 1e6),
+        low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.floor_ns) * kernels) / 1e6 - 1.5 * slower),
         high_ms: stake + Math.min((kernels * node.floor_ns) / 1e6, 0.05 * stake),
         what_if: 'cudagraph',
       },
