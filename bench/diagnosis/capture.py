@@ -123,6 +123,8 @@ def record_hooked(path: Path, case: Case, device: str) -> None:
     from inferscope_torch_model import RecordedModel
 
     os.environ["INFERSCOPE_EXECUTION_ID"] = "clean"
+    # Steps of the timed runs are not recorded, not even the last ones, which no step has ended.
+    hooks.local.thread.stop_repeating()
     hooks.times.flush(wait=True)
     hooks.times.records = Recorder(str(path))
     hooks.recorded_model = RecordedModel()

@@ -177,18 +177,22 @@ class Program:
             if ids.shape[1] == 1:
                 return original(*args, **more)
             if tuple(ids.shape) not in graphs:
-                static = ids.clone()
+                # With the mask that the program gives: without it, attention would compute something else.
+                inputs = {name: value.clone() for name, value in more.items() if isinstance(value, torch.Tensor)}
+                if args:
+                    inputs["input_ids"] = ids.clone()
                 kept = {name: value for name, value in more.items() if name in ("use_cache", "logits_to_keep", "return_dict", "past_key_values") and type(value).__name__ != "DynamicCache"}
 
                 def prompt() -> Any:
                     for layer in getattr(kept.get("past_key_values"), "layers", []):
                         layer.cumulative_length.zero_()
                         layer.cumulative_length_int = 0
-                    return original(static, **kept)
+                    return original(**{**kept, **inputs})
 
-                graphs[tuple(ids.shape)] = static, graphed(prompt, self.device)
-            static, replay = graphs[tuple(ids.shape)]
-            static.copy_(ids)
+                graphs[tuple(ids.shape)] = inputs, graphed(prompt, self.device)
+            inputs, replay = graphs[tuple(ids.shape)]
+            for name, value in inputs.items():
+                value.copy_(more.get(name, ids))
             return replay()
 
         return self.with_forward(forward, work)

@@ -10,7 +10,7 @@ testHome();
 const gainMs = 7.75 - 4.43;
 
 test('H200: the calls of the clean execution say how far the host limits a gain', async () => {
-  const archive = 'test/fixtures/diagnosis-stock-validation/sg_17_quantized-fault.tgz';
+  const archive = 'test/fixtures/diagnosis-stock/sg_17_quantized-fault.tgz';
   const session = await openSession((await importSession(archive)).id);
   const { findings } = (await explainSession(session)).data;
   const casts = findings.find((one) => one.rule === 'casts_and_layout_copies' && one.stage === 'decode');

@@ -15,7 +15,7 @@ const groupedMs = 10.87;
 const twin = { copiedMs: 18.77, groupedMs: 4.79 };
 
 test('H200: copies that take several kernels each are found, with the gain that was measured', async () => {
-  const archive = 'test/fixtures/diagnosis-stock-validation/sg_14_experts-fixed.tgz';
+  const archive = 'test/fixtures/diagnosis-stock/sg_14_experts-fixed.tgz';
   const session = await openSession((await importSession(archive)).id);
   const [first] = (await explainSession(session)).data.findings;
   expect(first).toMatchObject({ rule: 'copied_expert_weights', stage: 'decode', severity: 'high' });
