@@ -213,6 +213,10 @@ async function run(commandOptions: EstimateCommandOptions, command: Command): Pr
 export async function estimateDocument(options: EstimateRequest): Promise<Document<EstimateResult>> {
   const { findSizedModel } = await import('../engines/model-files/find-model.js');
   const { estimate } = await import('../facts/estimate/estimate.js');
+  if (options.engine === 'onnx') {
+    const { graphDType } = await import('../engines/onnx/graph-dtype.js');
+    graphDType(options.dtype);
+  }
   const model = await findSizedModel(options.model);
   return estimate(model, options.gpu === undefined ? null : findGpu(options.gpu), options);
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
-import { InferscopeError } from '../../model/errors.js';
-import type { GraphDType, GraphOptions } from './graph-builder.js';
+import type { GraphOptions } from './graph-builder.js';
+import { graphDType } from './graph-dtype.js';
 import { readLlamaConfig } from './llama-config.js';
 import { llamaGraph, parameterBytes, writerVersion } from './llama-graph.js';
 import { cachedModel } from './model-cache.js';
@@ -15,7 +15,7 @@ export async function writtenModel(
   config: Record<string, unknown>,
   options: ResolveOptions,
 ): Promise<OnnxModel> {
-  const dtype = graphDType(options);
+  const dtype = graphDType(options.dtype);
   const graphOptions: GraphOptions = {
     dtype,
     seed: options.seed ?? 0,
@@ -51,15 +51,6 @@ export async function writtenModel(
     options.onProgress,
   );
   return { ...model, modelPath: join(folder, 'model.onnx') };
-}
-
-function graphDType({ dtype = 'float32' }: ResolveOptions): GraphDType {
-  if (dtype === 'float32' || dtype === 'int4') return dtype;
-  throw new InferscopeError('E_DTYPE', {
-    what: `the embedded engine has no ${dtype} models`,
-    why: 'It runs on CPUs: weights are float32 or int4 (blocks of 32), activations and KV cache float32.',
-    fix: 'Use --dtype float32 or --dtype int4.',
-  });
 }
 
 /** Sorts keys, so that equal configs have equal hashes. */
