@@ -132,6 +132,25 @@ describe('estimate', () => {
     expect(await codeOf(estimateDocument(options({ model: folder })))).toBe('E_MODEL_ARCHITECTURE');
     writeFileSync(join(folder, 'config.json'), '[1]');
     expect(await codeOf(estimateDocument(options({ model: folder })))).toBe('E_MODEL_CONFIG');
+    for (const [dtype, code] of [
+      ['bfloat16', 'E_DTYPE'],
+      ['int8', 'E_DTYPE'],
+      ['float32', 'none'],
+    ] as const)
+      expect(await codeOf(estimateDocument(options({ engine: 'onnx', dtype }))), dtype).toBe(code);
+  });
+
+  it('names the tensor-parallel sizes that work', async () => {
+    const fixOf = async (model: string, tensorParallelSize: number) => {
+      const error: unknown = await estimateDocument(options({ model, tensorParallelSize })).catch(
+        (thrown: unknown) => thrown,
+      );
+      return error instanceof InferscopeError ? error.parts.fix : null;
+    };
+    // 71 heads and one KV head.
+    expect(await fixOf('falcon-7b', 3)).toBe('Give --tensor-parallel-size 1 or 71.');
+    // 32 heads and 8 KV heads.
+    expect(await fixOf('llama-3.1-8b', 3)).toBe('Give --tensor-parallel-size 1, 2, 4, 8, 16 or 32.');
   });
 
   it.each(['llama-3.1-70b', 'deepseek-v3', 'gemma-3-27b'])('%s fits 80 columns', async (model) => {

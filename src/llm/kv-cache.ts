@@ -13,12 +13,14 @@ export function kvElementsPerToken(attention: Layer['attention'], tensorParallel
   return 2 * kvHeadsPerDevice(attention.kvHeadCount, tensorParallelSize) * attention.headDim;
 }
 
+/** Whether each device holds a whole number of KV heads, or one copy of a head. */
+export const splitsKvHeads = (kvHeadCount: number, tensorParallelSize: number): boolean =>
+  Number.isInteger(tensorParallelSize) &&
+  tensorParallelSize >= 1 &&
+  (kvHeadCount % tensorParallelSize === 0 || tensorParallelSize % kvHeadCount === 0);
+
 function kvHeadsPerDevice(kvHeadCount: number, tensorParallelSize: number): number {
-  const divides =
-    Number.isInteger(tensorParallelSize) &&
-    tensorParallelSize >= 1 &&
-    (kvHeadCount % tensorParallelSize === 0 || tensorParallelSize % kvHeadCount === 0);
-  if (!divides) {
+  if (!splitsKvHeads(kvHeadCount, tensorParallelSize)) {
     throw new InferscopeError('E_USAGE', {
       what: `${kvHeadCount} KV heads cannot be split over a tensor-parallel group of ${tensorParallelSize}`,
       why: 'Each device holds a whole number of KV heads, or one copy of a head.',

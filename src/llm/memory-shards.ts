@@ -1,6 +1,8 @@
 import { InferscopeError } from '../model/errors.js';
+import { joinWithOr } from '../vocabulary/sentence.js';
 import type { Architecture, Layer } from './architecture.js';
 import type { MemoryEngine, Parallelism } from './memory-request.js';
+import { splitsKvHeads } from './kv-cache.js';
 import { layerTensors, lmHead, modelTensors, type Tensor } from './tensors.js';
 
 /** One device's place in the groups; devices of the same pipeline rank have the same amount of memory. */
@@ -142,6 +144,20 @@ function splitTensor(tensor: Tensor, by: number): Tensor {
     : { ...tensor, rows: Math.ceil(tensor.rows / by), bias: Math.ceil(tensor.bias / by) };
 }
 
+/** Sizes of a tensor-parallel group over which every layer's heads and KV heads can be split. */
+function tensorParallelSizes({ layers }: Architecture): number[] {
+  const sizes = Array.from({ length: Math.min(...layers.map(({ attention }) => attention.headCount)) });
+  return sizes
+    .map((_, index) => index + 1)
+    .filter((size) =>
+      layers.every(
+        ({ attention }) =>
+          attention.headCount % size === 0 &&
+          (attention.kind !== 'grouped' || splitsKvHeads(attention.kvHeadCount, size)),
+      ),
+    );
+}
+
 function checkParallel(a: Architecture, { tensor, pipeline, expert }: Parallelism): void {
   const fail = (what: string, why: string, fix: string): never => {
     throw new InferscopeError('E_USAGE', { what, why, fix });
@@ -156,7 +172,7 @@ function checkParallel(a: Architecture, { tensor, pipeline, expert }: Parallelis
     fail(
       `${heads} attention heads cannot be split over a tensor-parallel group of ${tensor}`,
       'Each device computes a whole number of heads.',
-      `Give a --tensor-parallel-size that divides ${heads}.`,
+      `Give --tensor-parallel-size ${joinWithOr(tensorParallelSizes(a).map(String))}.`,
     );
   }
   if (pipeline > a.layers.length) {
