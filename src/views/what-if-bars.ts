@@ -4,7 +4,9 @@ import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js
 import { barWords } from '../vocabulary/bars.js';
 import { timePerUnit, unchangedText } from '../vocabulary/explain-words.js';
 import { formatNumber, formatWithRange } from '../vocabulary/format.js';
-import { withoutEnd } from '../vocabulary/sentence.js';
+import { pointLabel } from '../vocabulary/bench.js';
+import { capitalize, joinWithAnd, withoutEnd } from '../vocabulary/sentence.js';
+import { stageLabel } from '../vocabulary/stages.js';
 import type { Block, Part, Value } from './block.js';
 import { waterfallBars } from './compare-waterfalls.js';
 import { stageHead } from './explain-series.js';
@@ -94,11 +96,37 @@ export const partOfTime = (ms: number, stageTime: Stage['before_ms']): Value => 
   half: halfInterval(stageTime),
 });
 
+/** "Prefill and decode step at batch 1, 128 in + 64 out; batch 2, 128 in + 64 out: no prediction: …", once per reason. */
+export function withoutPrediction(stages: readonly Stage[]): string[] {
+  const byReason = new Map<string, Map<string, string[]>>();
+  for (const { after_ms: after, ...stage } of stages) {
+    if (after.value !== null) continue;
+    const points = byReason.get(after.reason.text) ?? new Map<string, string[]>();
+    const label = stageLabel({ ...stage, name: null });
+    points.set(label, [
+      ...(points.get(label) ?? []),
+      ...(stage.point === null ? [] : [pointLabel(stage.point)]),
+    ]);
+    byReason.set(after.reason.text, points);
+  }
+  return [...byReason].map(([reason, pointsOf]) => {
+    const labelsAt = new Map<string, string[]>();
+    for (const [label, points] of pointsOf) {
+      const at = points.join('; ');
+      labelsAt.set(at, [...(labelsAt.get(at) ?? []), label]);
+    }
+    const names = [...labelsAt].map(
+      ([at, labels]) => `${joinWithAnd(labels)}${at === '' ? '' : ` at ${at}`}`,
+    );
+    return `${capitalize(names.join('; '))}: no prediction: ${withoutEnd(reason)}.`;
+  });
+}
+
 /** "Decode step: 9.14 ms → 2.7 ms (2.2 to 3.8 ms), 3.4× as fast." */
 export function whatIfHead(stage: Stage): Part[] {
   const { before_ms: before, after_ms: after } = stage;
   const name = stageHead({ ...stage, name: null });
-  if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
+  if (after.value === null) return [withoutPrediction([stage])[0] ?? ''];
   const from = before.value ?? 0;
   // In the unit of the range that follows.
   const now: Value = {

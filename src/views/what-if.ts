@@ -4,7 +4,7 @@ import type { ExplainResult, WhatIfResult } from '../model/documents/explain.js'
 import type { Block, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { onPageOnly } from './on-page.js';
-import { isShownChange, partOfTime, whatIfHead, whatIfNotes } from './what-if-bars.js';
+import { isShownChange, partOfTime, whatIfHead, whatIfNotes, withoutPrediction } from './what-if-bars.js';
 
 type Stage = WhatIfResult['stages'][number];
 
@@ -31,6 +31,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
         untitled: true,
         blocks: [
           ...data.stages.flatMap(stageBlocks),
+          ...withoutPrediction(data.stages).map((text): Block => ({ type: 'heading', text })),
           ...notPredicted.map(({ text }): Block => ({ type: 'missing', what: 'Not predicted.', why: text })),
         ],
       },
@@ -40,7 +41,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 }
 
 function stageBlocks(stage: Stage): Block[] {
-  if (stage.after_ms.value === null) return [{ type: 'heading', text: whatIfHead(stage) }];
+  if (stage.after_ms.value === null) return [];
   return [
     { type: 'heading', text: whatIfHead(stage) },
     {

@@ -1,0 +1,23 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { explainSession } from '../advice/explain/explain.js';
+import { whatIf } from '../advice/what-if/what-if.js';
+import { throughputSession } from '../facts/bench/test-bench-session.js';
+import { terminalView } from '../render/terminal/view.js';
+import { testHome } from '../session/test-folder.js';
+import { pointLabel } from '../vocabulary/bench.js';
+import { whatIfView } from './what-if.js';
+
+const home = testHome();
+
+test('the reason for no prediction is given once, with all points', async () => {
+  const { session, points } = await throughputSession(home, { growth: 0 });
+  const [whatIfDocument, explained] = [
+    await whatIf(session, ['batch-size=8']),
+    await explainSession(session),
+  ];
+  expect(whatIfDocument.data.stages.length).toBeGreaterThan(2);
+  const text = stripVTControlCharacters(terminalView(whatIfView(whatIfDocument, explained), { width: 1000 }));
+  expect(text.split('no prediction')).toHaveLength(2);
+  for (const { point } of points) expect(text).toContain(pointLabel(point));
+});
