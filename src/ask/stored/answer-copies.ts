@@ -1,5 +1,5 @@
-import { inLargestCapture } from './answer-idle.js';
 import { barTexts } from './finding-parts.js';
+import { shownRows } from './shown-rows.js';
 import {
   notKnown,
   capture,
@@ -27,9 +27,10 @@ export async function copies(facts: StoredFacts): Promise<TopicAnswer> {
       ? known(partFrom('sql', 'No copies: the capture has none.', 0))
       : notKnown('The session has no GPU timeline: copies were not recorded.', capture.timeline);
   }
+  const shown = await shownRows(facts, 'copies');
   const sql = `SELECT kind, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
   count(*) AS copies, sum(bytes) AS total_bytes, sum(dur_ns) / 1e6 AS total_ms
-FROM copies WHERE kind IS NOT NULL AND ${inLargestCapture('copies')}
+FROM copies WHERE kind IS NOT NULL AND ${shown.where}
 GROUP BY ALL ORDER BY total_ms DESC`;
   const rows = await facts.database.query<CopyRow>(sql);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
@@ -44,7 +45,7 @@ GROUP BY ALL ORDER BY total_ms DESC`;
       `- ${row.kind.replace('to', '2')}${row.memory === null ? '' : ` (${row.memory})`}: ${copiesOf(Number(row.copies))}, ${amountOf(Number(row.total_bytes), row.total_ms)}`,
   );
   const evidence = [
-    part(`Copies of the whole capture by kind:\n${list.join('\n')}`),
+    part(`Copies of ${shown.name} by kind:\n${list.join('\n')}`),
     ...questionStages(facts).flatMap((stage) => barTexts(stage, ['exposed_copy', 'nonessential.copy'], 2)),
   ];
   const word = facts.question.isYesNo ? (matching.length > 0 ? 'Yes: ' : 'No: ') : '';

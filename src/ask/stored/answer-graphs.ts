@@ -1,5 +1,6 @@
-import { inLargestCapture, withoutGpu } from './answer-idle.js';
+import { withoutGpu } from './answer-idle.js';
 import { ruleAnswer, ruleTopics } from './answer-rules.js';
+import { shownRows } from './shown-rows.js';
 import {
   capture,
   hasTable,
@@ -27,10 +28,11 @@ export async function graphsUsed(facts: StoredFacts): Promise<TopicAnswer> {
         capture.timeline,
       )
     );
+  const shown = await shownRows(facts, 'kernels');
   // All nodes of a replay have the correlation id of its launch.
   const sql = `SELECT count(*) AS kernels, count(graph_node) AS in_graphs,
   count(DISTINCT correlation) FILTER (graph_node IS NOT NULL) AS replays
-FROM kernels WHERE ${inLargestCapture('kernels')}`;
+FROM kernels WHERE ${shown.where}`;
   const [row] = await facts.database.query<GraphRow>(sql);
   const { direct, evidence } = ruleAnswer(facts, ruleTopics.launch_bound);
   const part: StoredPart = { text: usedText(row!), sql, from: 'kernels', rows: 1 };

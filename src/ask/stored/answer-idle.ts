@@ -2,6 +2,7 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import { gapParts } from '../../model/bars.js';
 import { busyMs, headlineTime, idleIn, isProfiled } from '../../model/headline-time.js';
 import { barTexts, stageText } from './finding-parts.js';
+import { shownRows } from './shown-rows.js';
 import {
   notKnown,
   capture,
@@ -115,8 +116,9 @@ interface LaunchRow extends Record<string, unknown> {
 /** Calls that launch kernels. */
 async function launchCalls(facts: StoredFacts): Promise<StoredPart[]> {
   if (!hasTable(facts, 'api_calls')) return [];
+  const shown = await shownRows(facts, 'api_calls');
   const sql = `SELECT name, count(*) AS calls, avg(dur_ns) / 1e3 AS mean_us, sum(dur_ns) / 1e6 AS total_ms
-FROM api_calls WHERE ${inLargestCapture('api_calls')} AND name ILIKE '%launch%'
+FROM api_calls WHERE ${shown.where} AND name ILIKE '%launch%'
 GROUP BY name ORDER BY calls DESC`;
   const rows = await facts.database.query<LaunchRow>(sql);
   if (rows.length === 0) return [];
@@ -126,11 +128,5 @@ GROUP BY name ORDER BY calls DESC`;
       ({ name, calls, mean_us: mean, total_ms: ms }) =>
         `- ${name}: ${plural(calls, 'call')}, ${calls > 1 ? `${formatMs(mean / 1e3)} each, ` : ''}${formatMs(ms)}`,
     );
-  return [
-    { text: `Launches of the whole capture:\n${lines.join('\n')}`, sql, from: 'sql', rows: rows.length },
-  ];
+  return [{ text: `Launches of ${shown.name}:\n${lines.join('\n')}`, sql, from: 'sql', rows: rows.length }];
 }
-
-/** SQL condition that selects the capture with the most rows, so that nothing is counted twice. */
-export const inLargestCapture = (table: string) =>
-  `(execution_id, capture_id) = (SELECT (execution_id, capture_id) FROM ${table} GROUP BY execution_id, capture_id ORDER BY count(*) DESC, execution_id, capture_id LIMIT 1)`;

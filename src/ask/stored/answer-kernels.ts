@@ -1,4 +1,3 @@
-import { rankName } from '../../vocabulary/ranks.js';
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
 import { readStoredRoofline } from '../../facts/artifact.js';
@@ -6,9 +5,10 @@ import { phaseTime } from '../../model/headline-time.js';
 import { stepKinds } from '../../model/record.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { hasSubject } from '../../model/subjects.js';
-import { inLargestCapture, withoutGpu } from './answer-idle.js';
+import { withoutGpu } from './answer-idle.js';
 import { ruleAnswer, ruleTopics } from './answer-rules.js';
 import { barTexts } from './finding-parts.js';
+import { shownRows } from './shown-rows.js';
 import {
   notKnown,
   capture,
@@ -50,12 +50,10 @@ async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; nam
   };
   if (table === null) return noKernels;
   const name = table === 'kernels' ? 'coalesce(short_name, name)' : 'name';
-  // As in the report: the kernels of the rank that is shown.
-  const focus = (await facts.captures()).trace?.data.source.focus;
-  const isOfRank = table === 'kernels' && focus !== undefined && focus.rank !== null;
+  const shown = await shownRows(facts, table);
   const sql = `SELECT ${name} AS name, class, count(*) AS calls, sum(dur_ns) / 1e6 AS total_ms,
   sum(dur_ns) / sum(sum(dur_ns)) OVER () AS share
-FROM ${table} WHERE ${inLargestCapture(table)}${table === 'kernels' && focus ? ` AND rank IS NOT DISTINCT FROM ${focus.rank} AND device IS NOT DISTINCT FROM ${focus.device}` : ''}
+FROM ${table} WHERE ${shown.where}
 GROUP BY ALL ORDER BY total_ms DESC, name`;
   const rows = await facts.database.query<NamedRow>(sql);
   const words = new Set([...facts.question.tokens].filter((token) => !genericTokens.has(token)));
@@ -74,11 +72,7 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
     part(
       `${sentenceStart} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${plural(first.calls, 'call')}, ${formatPercent(first.share)} of all ${what} time.`,
     ),
-    [
-      part(
-        `The longest, over the whole capture${isOfRank ? ` of ${rankName(focus)}` : ''}:\n${lines.join('\n')}`,
-      ),
-    ],
+    [part(`The longest, over ${shown.name}:\n${lines.join('\n')}`)],
   );
   return { answer, namesKernels: matches.length > 0 };
 }

@@ -57,3 +57,29 @@ test('an amount of communication is answered for every kind of step, not only wh
   expect(amount).not.toContain('vectorized_elementwise');
   expect(problem).toMatch(/^Yes: Exposed communication/);
 });
+
+test('copies, graphs and launch calls are counted on the rank that is shown, as kernels are', async () => {
+  const { id } = await importSession('test/fixtures/vllm-tp2-h200/tp2.tgz');
+  const session = await openSession(id);
+  const { answer, close } = await answerer(session);
+  const database = await session.connect();
+  try {
+    for (const [question, table] of [
+      ['are there copies between host and device?', 'copies'],
+      ['are CUDA graphs used?', 'kernels'],
+      ['how many launches?', 'api_calls'],
+      ['which kernels take longest?', 'kernels'],
+    ] as const) {
+      const { queries } = await answer(question);
+      const filters = queries.flatMap(({ input }) => input?.match(/WHERE .*(?=\n|$)/)?.[0] ?? []);
+      const filter = filters.find((text) => text.includes('capture_id'))!;
+      const [row] = await database.query<{ ranks: number }>(
+        `SELECT count(DISTINCT rank) AS ranks FROM ${table} ${filter}`,
+      );
+      expect(row!.ranks, question).toBe(1);
+    }
+  } finally {
+    await database.close();
+    await close();
+  }
+});

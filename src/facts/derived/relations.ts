@@ -52,9 +52,24 @@ function relation(
   };
 }
 
+/** Recorded tables with rows of a rank, and of a device if they have devices. */
+const recordedLevels = {
+  kernels: 'device',
+  copies: 'device',
+  gaps: 'device',
+  api_calls: 'rank',
+  ops: 'rank',
+} as const;
+
+export type RecordedTable = keyof typeof recordedLevels;
+
+/** SQL condition for the rows of the capture, rank and device that are shown. */
+export const shownRowsSql = (table: RecordedTable, source: TraceSource): string =>
+  whereOf(source, recordedLevels[table]);
+
 /** Rows of a recorded table for the scope's rank, and for its device in tables with devices. */
-const recordedRows = (table: string, level: 'rank' | 'device'): Relation =>
-  relation('view', [], ({ source }) => `SELECT * FROM ${table} WHERE ${whereOf(source, level)}`);
+const recordedRows = (table: RecordedTable): Relation =>
+  relation('view', [], ({ source }) => `SELECT * FROM ${table} WHERE ${shownRowsSql(table, source)}`);
 
 const withStep = (name: 'kernels' | 'copies' | 'gaps' | 'api' | 'ops'): Relation =>
   relation('view', [`rank_${name}`, ...placesNeed], async (scope) =>
@@ -127,11 +142,11 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
     ['stage_places'],
     () => 'SELECT stage_id, phase AS kind, phase_id, step_id FROM stage_places WHERE phase_id IS NOT NULL',
   ),
-  rank_kernels: recordedRows('kernels', 'device'),
-  rank_copies: recordedRows('copies', 'device'),
-  rank_gaps: recordedRows('gaps', 'device'),
-  rank_api: recordedRows('api_calls', 'rank'),
-  rank_ops: recordedRows('ops', 'rank'),
+  rank_kernels: recordedRows('kernels'),
+  rank_copies: recordedRows('copies'),
+  rank_gaps: recordedRows('gaps'),
+  rank_api: recordedRows('api_calls'),
+  rank_ops: recordedRows('ops'),
   phase_kernels: withStep('kernels'),
   phase_copies: withStep('copies'),
   phase_gaps: withStep('gaps'),
