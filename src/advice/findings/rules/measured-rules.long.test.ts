@@ -135,6 +135,9 @@ test('reports profiler overhead from a quarter of the clean time on', async () =
   const [finding] = allFired(await overheadOf(7));
   expect(finding).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
   expect(finding!.title).toContain('(+43 %)');
+  // Without a GPU timeline there are no kernel times to trust, and nothing for nsys to record.
+  expect(finding!.cause).not.toContain('kernel');
+  expect(finding!.change).toMatchObject({ kind: 'capture', example: null });
   expect(finding!.evidence.map(({ rows }) => rows.map(({ mean_ms: ms }) => ms))).toEqual([[7], [10]]);
   // One step has no average.
   for (const { rows, text } of finding!.evidence)

@@ -12,6 +12,36 @@ interface Times extends Record<string, string | number> {
   mean_ms: number;
 }
 
+/** What recording makes longer, and how to record less of it. */
+interface Words {
+  cause: string;
+  change: { text: string; example: string | null };
+}
+
+const gpuWords = (tool = ''): Words => ({
+  cause:
+    'Recording costs the host microseconds per launch and call, so a stage with many short kernels waits longer for the host: kernel times are valid, host and launch times are too long.',
+  change: /nsys|nsight systems/i.test(tool)
+    ? {
+        text: 'Read host and launch times from the clean execution; the waterfall shows what the profiler added as a bar of its own. nsys has the lowest overhead of a timeline profiler; record a shorter range or fewer launches to reduce it.',
+        example: null,
+      }
+    : {
+        text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or use a tool with less overhead.',
+        example: 'inferscope run --evaluator none,nsys -- <command>',
+      },
+});
+
+/** Without kernels no recorded time is free of the overhead, and nsys records no operators. */
+const hostWords: Words = {
+  cause:
+    'Recording costs the host microseconds per operator and call, so a stage with many short ones takes longer: all times under the profiler are too long.',
+  change: {
+    text: 'Read times from the clean execution, or record less (no operator shapes or stacks, a shorter range).',
+    example: null,
+  },
+};
+
 /** Share of the clean time: above it, profiler overhead dominates the capture. */
 const minShare = 0.25;
 
@@ -59,7 +89,7 @@ export const profilerOverhead: Rule = {
     const recorder = context.manifest.captures.find(
       ({ capture_id }) => capture_id === scope?.source.attribution.capture_id,
     );
-    const lightest = /nsys|nsight systems/i.test(recorder?.tool.name ?? '');
+    const words = scope?.source.gpu_used ? gpuWords(recorder?.tool.name) : hostWords;
     const findings: FoundDraft[] = [];
     for (const { waterfall, kind, measured, clean: unprofiled, share } of heavy) {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
@@ -79,19 +109,8 @@ export const profilerOverhead: Rule = {
         doubt({
           stage: kind,
           title: `Profiler overhead: ${text} (${formatSigned(share, 'ratio')})`,
-          cause:
-            'Recording costs the host microseconds per launch and call, so a stage with many short kernels waits longer for the host: kernel times are valid, host and launch times are too long.',
-          change: lightest
-            ? {
-                kind: 'capture',
-                text: 'Read host and launch times from the clean execution; the waterfall shows what the profiler added as a bar of its own. nsys has the lowest overhead of a timeline profiler; record a shorter range or fewer launches to reduce it.',
-                example: null,
-              }
-            : {
-                kind: 'capture',
-                text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or use a tool with less overhead.',
-                example: 'inferscope run --evaluator none,nsys -- <command>',
-              },
+          cause: words.cause,
+          change: { kind: 'capture', ...words.change },
           bars: bar ? ['profiler_overhead'] : [],
           evidence: [
             await evidenceOf(
