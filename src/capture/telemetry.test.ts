@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openPortableHost } from './host-portable.js';
+import { issuesAt } from '../vocabulary/sentence-template.js';
 import { type HostSample, hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
 import {
   parsePidStat,
@@ -126,6 +127,13 @@ describe('arithmetic of a recording, by hand', () => {
     expect(issues[1]).toMatchObject({ severity: 'warning', count: 8 });
     const quiet = { costUs: { mean: 100, max: 100 }, periodNs: 50e6, pid: 1, missedSamples: 0 };
     expect(hostIssues(samples, { ...quiet, others: { windows: [], mean: 0.05, max: 0.1 } })).toEqual([]);
+    // Executions with and without a peak have one notice together.
+    const busy = [0.4, 1.5].flatMap((max) =>
+      hostIssues(samples, { ...quiet, others: { windows: [], mean: 0.4, max } }),
+    );
+    expect(issuesAt(busy.map((issue) => ({ issue, scope: null }))).map(({ text }) => text)).toEqual([
+      'The machine was not idle: other processes used 0.4 of 2 cores (peak 0.4 to 1.5).',
+    ]);
   });
 });
 
