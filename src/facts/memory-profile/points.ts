@@ -3,6 +3,7 @@ import type { MemoryPlan } from '../../model/memory-plan.js';
 import {
   tensorBytes,
   highest,
+  isAfterFailure,
   quietSample,
   sampleAt,
   recordedRows,
@@ -63,7 +64,12 @@ function samplesOfRun(samples: readonly Sample[], plan: MemoryPlan): Sample[] {
 }
 
 /** End of warm-up: as recorded by the engine, else the start of timing; null if the run did not get there. */
-export function warmNs({ recorded, phases }: MemoryRows, plan: MemoryPlan): number | null {
+export function warmNs(rows: MemoryRows, plan: MemoryPlan): number | null {
+  const endNs = warmupEndNs(rows, plan);
+  return endNs === null || isAfterFailure(rows, endNs) ? null : endNs;
+}
+
+function warmupEndNs({ recorded, phases }: MemoryRows, plan: MemoryPlan): number | null {
   const warmTimes = recorded.filter(({ point }) => point === 'post_warmup').map(({ t_ns }) => t_ns);
   if (warmTimes.length > 0) return Math.max(...warmTimes);
   const timed = phases.find(({ label }) => label === 'timed');
@@ -208,7 +214,8 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
     recorded('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
   const warmSample = sampled(warm);
   const warmReading =
-    recorded('post_warmup') ?? (warmSample && { ...warmSample, source: '/proc/<pid>/status VmRSS, sampled' });
+    (warm === null ? null : recorded('post_warmup')) ??
+    (warmSample && { ...warmSample, source: '/proc/<pid>/status VmRSS, sampled' });
   return {
     baseline: hostPoint(baseline),
     post_warmup: hostPoint(warmReading),

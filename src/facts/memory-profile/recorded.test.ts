@@ -92,7 +92,7 @@ describe.each([
 });
 
 test('out of memory in warm-up: the failed attempt is the peak, and all samples are kept', async () => {
-  const { profile, session } = await analyzeFixture('llama-3.1-8b-out-of-memory');
+  const { profile, session, allocator, timeline } = await analyzeFixture('llama-3.1-8b-out-of-memory');
   expect([profile.metadata.status, session.status]).toEqual(['partial', 'failed']);
   const { components, total_measured_bytes } = profile.memory_breakdown;
   expect(sum(components.map(({ bytes }) => bytes))).toBe(total_measured_bytes);
@@ -102,6 +102,17 @@ test('out of memory in warm-up: the failed attempt is the peak, and all samples 
   expect(profile.memory_breakdown['peak_stage']).toBe('failed');
   expect(profile.metadata.issues.map(({ code }) => code)).toContain('ended_early');
   expect(profile.missing['latency_stats']).toContain('out of memory');
+  // The engine records the moment after the failed attempt, too; warm-up did not end.
+  const { post_warmup, warmup_increase_bytes, growth_bytes } = profile.memory_measurements;
+  expect([post_warmup.total_bytes, post_warmup.t_s, warmup_increase_bytes, growth_bytes]).toEqual([
+    null,
+    null,
+    null,
+    null,
+  ]);
+  expect(profile.missing['memory_measurements.post_warmup']).toContain('out of memory in warm-up');
+  expect(timeline.marks.map(({ point }) => point)).toEqual(['baseline', 'peak']);
+  expect(allocator.map(({ stage }) => stage)).not.toContain('post_warmup');
 });
 
 test("two GPUs: transformers' plan divides the KV cache and all weights except embedding and norms", async () => {

@@ -129,6 +129,15 @@ function readPhases(
   );
 }
 
+/** Stages that the engine records at the end of an attempt to generate. */
+const attemptStages = new Set(['prefill', 'decode', 'failed']);
+
+/** Whether the last attempt before this moment failed. The engine then continues without it, and records later moments, too. */
+export function isAfterFailure({ recorded }: Pick<MemoryRows, 'recorded'>, t_ns: number): boolean {
+  const last = recorded.findLast((row) => row.t_ns < t_ns && attemptStages.has(row.stage ?? ''));
+  return last?.stage === 'failed';
+}
+
 interface RowFilter {
   what: string;
   stage?: string;

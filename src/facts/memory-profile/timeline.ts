@@ -1,6 +1,7 @@
 import type { AllocatorMoment, MemoryResult, MemorySeries } from '../../model/documents/memory-result.js';
 import type { MemoryPoints } from './points.js';
 import {
+  isAfterFailure,
   maxRecorded,
   tensorBytes,
   recordedRows,
@@ -80,6 +81,7 @@ export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
   const lastRows = new Map<string, RecordedRow>();
   for (const row of rows.recorded) {
     if (!['allocated', 'rss'].includes(row.what) || !momentStages.has(row.stage ?? '')) continue;
+    if (row.stage === 'post_warmup' && isAfterFailure(rows, row.t_ns)) continue;
     lastRows.set(`${row.device} ${row.rank} ${row.stage}`, row);
   }
   return [...lastRows.values()].map(({ device, rank, stage, t_ns }): AllocatorMoment => {

@@ -219,12 +219,14 @@ function contextOf(
   ranks: number,
   { baselineBytes, warmNs, enginePids, othersStarted }: DeviceFacts,
 ): Part | null {
-  const stage = warmNs === null ? 'load' : 'post_warmup';
-  const reservedRows = recordedRows(rows.recorded, { what: 'reserved', stage, device: gpu });
+  const reservedAt = (stage: string) => recordedRows(rows.recorded, { what: 'reserved', stage, device: gpu });
+  const warmRows = reservedAt('post_warmup');
+  const reservedRows = warmRows.length > 0 ? warmRows : reservedAt('load');
   const lastReserved = reservedRows.at(-1);
   if (!lastReserved) return null;
   const reserved = reservedRows.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
-  const when = stage === 'load' ? 'after loading' : 'after warm-up';
+  const when =
+    warmRows.length === 0 ? 'after loading' : warmNs === null ? 'after the failed warm-up' : 'after warm-up';
   const minusReserve = `torch.cuda.memory_reserved ${formatGb(reserved)}, ${when}`;
   const includesNccl =
     othersStarted &&
