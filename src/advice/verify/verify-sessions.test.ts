@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { profileRows } from '../../facts/test-rows.js';
 import { sessionOf, tinyWorkload } from '../../facts/test-session.js';
 import { verifyDocumentSchema } from '../../model/documents/explain.js';
 import { terminalView } from '../../render/terminal/view.js';
@@ -77,4 +78,25 @@ test('rejects other models and devices, and reports other lengths', async () => 
   expect((await verifySessions(base, padded)).issues[0]!.text).toContain(
     'padding is assumed to be the change',
   );
+});
+
+test('operators on the CPU are as recorded on both sides if only one was timed without the profiler', async () => {
+  const rows = profileRows();
+  // Longer than the step without the profiler, so that they are scaled to it.
+  const ops = rows.ops!.map((op) => ({ ...op, dur_ns: 3 * op.dur_ns! }));
+  const stages = rows.stages!.filter(({ execution_id }) => execution_id !== 'clean');
+  const timed = await sessionOf(home, { ...rows, ops }, { kind: 'run' });
+  const profiled = await sessionOf(home, { ...rows, ops, stages }, { kind: 'run' });
+  const explained = (await explainSession(timed)).data.stages.find(({ kind }) => kind === 'decode')!;
+  expect(explained.bars.map(({ id }) => id)).toContain('profiler_overhead');
+  for (const sides of [
+    [timed, profiled],
+    [profiled, timed],
+  ] as const) {
+    const decode = (await verifySessions(...sides)).data.stages.find(({ kind }) => kind === 'decode')!;
+    expect(decode.profiled).toBe('both');
+    expect(decode.bars.length).toBeGreaterThan(3);
+    expect(decode.bars.map(({ id }) => id)).not.toContain('profiler_overhead');
+    for (const { id, before_ms, after_ms } of decode.bars) expect([id, before_ms]).toEqual([id, after_ms]);
+  }
 });

@@ -6,6 +6,7 @@ import {
   verifyVersion,
 } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
+import { withRecordedOperators } from '../../facts/waterfall/recorded-operators.js';
 import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
@@ -36,7 +37,15 @@ export async function verifySessions(before: Session, after: Session): Promise<D
     before: before.manifest.workload?.batch_size ?? null,
     after: after.manifest.workload?.batch_size ?? null,
   };
-  const result = compareExplanations(earlier.data, later.data, batches);
+  const [from, to] = await withRecordedOperators([
+    { session: before, waterfalls: earlier.data.stages },
+    { session: after, waterfalls: later.data.stages },
+  ]);
+  const result = compareExplanations(
+    { ...earlier.data, stages: from!.waterfalls },
+    { ...later.data, stages: to!.waterfalls },
+    batches,
+  );
   if (result.stages.length === 0) {
     const text = 'The sessions have no common stage with times in both: only findings are compared.';
     issues.push({ code: 'no_common_stage', severity: 'warning', text });

@@ -25,7 +25,8 @@ import { rankIssues, recordingIssues, timingIssues } from './issues.js';
 import { modelOf, scalingOf } from './scaling.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
-import { comparedWaterfalls, waterfallsOf, withRecordedOperators, withWaterfallTime } from './waterfalls.js';
+import { withRecordedOperators } from '../../facts/waterfall/recorded-operators.js';
+import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
 
 const maxKernels = 200;
 /** Smaller relative changes of a kernel's mean time or count are no change. */

@@ -3,7 +3,7 @@ import type { CompareResult } from '../../model/documents/compare.js';
 import { isSlower } from '../../model/headline-time.js';
 import { formatFigure } from '../../vocabulary/format.js';
 import type { Side } from './side.js';
-import { scaledSides } from './waterfalls.js';
+import { scaledSides } from '../../facts/waterfall/recorded-operators.js';
 
 const hasCleanStage = ({ stages }: Side): boolean => stages.some(({ is_clean }) => is_clean === true);
 

@@ -26,8 +26,6 @@ export interface Side {
   /** The rank or GPU of the times and kernels. */
   focus: ScopeOptions;
   waterfalls: StageWaterfall[];
-  /** With operators as recorded under the profiler; only where that is compared and `waterfalls` has them scaled. */
-  recorded_waterfalls?: StageWaterfall[];
   /** Ranks that share its work; null without kernels. */
   ranks: number | null;
   stages: {

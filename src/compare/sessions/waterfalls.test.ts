@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
-import { comparedWaterfalls, scaledSides } from './waterfalls.js';
+import { scaledSides } from '../../facts/waterfall/recorded-operators.js';
+import { comparedWaterfalls } from './waterfalls.js';
 
 const bar = (id: string, ms: number) => ({ id, ms, label: id }) as StageWaterfall['bars'][number];
 const decode = (cleanMs: number | null, bars: StageWaterfall['bars']) =>
@@ -17,7 +18,6 @@ const decode = (cleanMs: number | null, bars: StageWaterfall['bars']) =>
 // 20 ms under the profiler, of which 5 remain without it.
 const scaled = {
   waterfalls: [decode(5, [bar('kernels.gemm', 5), bar('profiler_overhead', 15)])],
-  recorded_waterfalls: [decode(null, [bar('kernels.gemm', 20)])],
 };
 const profiled = { waterfalls: [decode(null, [bar('kernels.gemm', 20)])] };
 
@@ -26,9 +26,9 @@ test('operators under the profiler are compared as recorded, else as scaled to t
     const [stage] = comparedWaterfalls(sides);
     return [stage!.profiled, stage!.bars.map(({ id, values }) => [id, ...values])];
   };
-  expect(gemm(profiled, scaled)).toEqual([true, [['kernels.gemm', 20, 20]]]);
-  const { waterfalls } = scaled;
-  expect(gemm({ waterfalls }, { waterfalls })).toEqual([false, [['kernels.gemm', 5, 5]]]);
+  const recorded = { waterfalls: [decode(5, [bar('kernels.gemm', 20)])] };
+  expect(gemm(profiled, recorded)).toEqual([true, [['kernels.gemm', 20, 20]]]);
+  expect(gemm(scaled, scaled)).toEqual([false, [['kernels.gemm', 5, 5]]]);
 });
 
 test('sides with scaled operators, by whether a side has no time without the profiler', () => {

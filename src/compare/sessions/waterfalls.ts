@@ -1,6 +1,7 @@
 import type { ComparedWaterfall } from '../../model/documents/compare.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
-import { busyMs, explainedBars, headlineTime, isProfiled, isSlower } from '../../model/headline-time.js';
+import { busyMs, explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
+import { isComparedProfiled } from '../../facts/waterfall/recorded-operators.js';
 import { sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
 import { ranksOf } from './scaling.js';
@@ -18,48 +19,6 @@ export async function waterfallsOf({
   } finally {
     await database.close();
   }
-}
-
-type Timed = Pick<StageWaterfall, 'kind' | 'source' | 'clean_ms' | 'measured_ms'>;
-
-/** Whether the bars of a program on the CPU are scaled to its shorter time without the profiler. */
-const isScaled = ({ source, clean_ms: clean, measured_ms: profiled }: Timed): boolean =>
-  source === 'operators' &&
-  clean.value !== null &&
-  profiled.value !== null &&
-  isSlower(profiled.value, clean.value);
-
-/** Comparing a clean time with a profiled one would compare the profiler. */
-const isComparedProfiled = (kind: string, sides: readonly Pick<Side, 'waterfalls'>[]): boolean =>
-  sides.some(({ waterfalls }) => waterfalls.some((stage) => stage.kind === kind && isProfiled(stage)));
-
-/** Sides with scaled operators in stages that are compared with or without the profiler. */
-export const scaledSides = <S extends Pick<Side, 'waterfalls'>>(
-  sides: readonly S[],
-  profiled: boolean,
-): S[] =>
-  sides.filter(({ waterfalls }) =>
-    waterfalls.some((stage) => isScaled(stage) && isComparedProfiled(stage.kind, sides) === profiled),
-  );
-
-/** Times under the profiler are compared with operators as recorded there. */
-export async function withRecordedOperators(sides: readonly Side[]): Promise<Side[]> {
-  const scaled = new Set(scaledSides(sides, true));
-  const all: Side[] = [];
-  for (const side of sides) {
-    if (!scaled.has(side)) {
-      all.push(side);
-      continue;
-    }
-    const database = await side.session.connect();
-    try {
-      const { stages } = await sessionWaterfalls(side.session, database, side.focus, { clean: false });
-      all.push({ ...side, recorded_waterfalls: stages });
-    } finally {
-      await database.close();
-    }
-  }
-  return all;
 }
 
 /**
@@ -84,20 +43,14 @@ export function withWaterfallTime(
 }
 
 /** Stages with a waterfall on at least two sides. Ranges named by the program may differ between sides. */
-export function comparedWaterfalls(
-  sides: readonly Pick<Side, 'waterfalls' | 'recorded_waterfalls'>[],
-): ComparedWaterfall[] {
+export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): ComparedWaterfall[] {
   const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
   return kinds
     .filter((kind) => kind !== 'other')
-    .map((kind) => {
-      const profiled = isComparedProfiled(kind, sides);
-      const ofKind = sides.map(
-        ({ waterfalls, recorded_waterfalls: recorded }) =>
-          ((profiled && recorded) || waterfalls).find((stage) => stage.kind === kind) ?? null,
-      );
-      return { profiled, ofKind };
-    })
+    .map((kind) => ({
+      profiled: isComparedProfiled(kind, sides),
+      ofKind: sides.map(({ waterfalls }) => waterfalls.find((stage) => stage.kind === kind) ?? null),
+    }))
     .filter(({ ofKind }) => ofKind.filter((stage) => stage !== null).length > 1)
     .map(({ profiled, ofKind }) => compareStage(ofKind, profiled));
 }
