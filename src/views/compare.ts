@@ -356,10 +356,10 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
 
 const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
   type: 'table',
-  title: 'Tiles of the same GEMMs, and in how many GEMMs of an instance',
+  title: 'Tiles of the same GEMM kernels, and how many of an instance have them',
   columns: [
     { id: 'phase', head: 'phase' },
-    { id: 'gemms', head: 'GEMMs', numeric: true },
+    { id: 'gemms', head: 'kernels', numeric: true },
     ...sessions.map((_, index): Column => ({
       id: `tile_${letter(index).toLowerCase()}`,
       head: letter(index),

@@ -1,4 +1,4 @@
-import type { KernelChange } from '../model/documents/compare.js';
+import type { CompareResult, KernelChange } from '../model/documents/compare.js';
 
 /** Change of a kernel or operator from the first to the last session. */
 export const kernelChangeLabels: Readonly<Record<KernelChange, string>> = {
@@ -10,3 +10,7 @@ export const kernelChangeLabels: Readonly<Record<KernelChange, string>> = {
   fewer: 'less often',
   same: 'same',
 };
+
+/** What a comparison lists: kernels of GPU timelines, operators of programs on the CPU. */
+export const kernelNoun = (what: CompareResult['what']): string =>
+  what === 'trace' ? 'kernels' : 'operators';

@@ -153,7 +153,7 @@ test('across batch sizes: compares throughput, time per token, scaling and MFU i
   // From many tokens to one, nothing is expected to scale.
   expect(compareSides('trace', [many, single]).headlines[0]!.text).not.toContain('scaling');
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
-  for (const found of ['GEMMs per decode step: 7 in each', '64x8x64 → 128x256x64'])
+  for (const found of ['GEMM kernels per decode step: 7 in each', '64x8x64 → 128x256x64'])
     expect(gemms).toContain(found);
 });
 

@@ -15,7 +15,8 @@ import type { Figure } from '../../model/figure.js';
 import { halfInterval } from '../../model/half-interval.js';
 import { hasOtherSize } from './other-size.js';
 import { cutMiddle } from '../../vocabulary/cut.js';
-import { kernelChangeLabels } from '../../vocabulary/kernel-changes.js';
+import { kernelChangeLabels, kernelNoun } from '../../vocabulary/kernel-changes.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 import { settingLabel } from '../../vocabulary/memory-components.js';
 import { argumentsLabel } from './environment.js';
 
@@ -138,8 +139,8 @@ function rateTexts(
   return [throughput, perToken, `${formatPercent(ratio / tokenRatio)} of linear scaling`];
 }
 
-/** Number of GEMMs per instance, and their tiles. */
-function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult['headlines'] {
+/** Number of kernels of the class GEMM per instance, with helpers such as split-K reductions, and their tiles. */
+function gemmLines({ classes, gemm_tiles, what }: Parts, last: number): CompareResult['headlines'] {
   const gemmRows = classes.filter((row) => row.class === 'gemm' && row.values[0] && row.values[last]);
   const phases = [...new Set([...gemmRows, ...gemm_tiles].map(({ phase }) => phase))];
   return phases.flatMap((phase) => {
@@ -162,7 +163,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     return [
       {
         id: 'gemm_tiles',
-        text: `GEMMs ${perInstance(phase)}: ${[...countTexts, ...tileTexts].join('; ')}.`,
+        text: `GEMM ${kernelNoun(what)} ${perInstance(phase)}: ${[...countTexts, ...tileTexts].join('; ')}.`,
       },
     ];
   });
@@ -176,7 +177,7 @@ function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] 
   const changeTexts = (['new', 'gone', 'faster', 'slower', 'more', 'fewer'] as const)
     .filter((status) => (kernel_counts[status] ?? 0) > 0)
     .map((status) => `${kernel_counts[status]} ${kernelChangeLabels[status]}`);
-  const noun = what === 'trace' ? 'Kernels' : 'Operators';
+  const noun = capitalize(kernelNoun(what));
   const same = kernel_counts.same ?? 0;
   const rest = same > 0 ? `; ${same} the same` : '';
   return changeTexts.length > 0

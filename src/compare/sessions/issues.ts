@@ -1,3 +1,4 @@
+import { kernelNoun } from '../../vocabulary/kernel-changes.js';
 import type { Issue } from '../../model/document.js';
 import type { CompareResult } from '../../model/documents/compare.js';
 import { isSlower } from '../../model/headline-time.js';
@@ -106,6 +107,6 @@ export function recordingIssues(what: CompareResult['what'], sides: readonly Sid
   return without.map(({ session }) => ({
     code: 'operators_not_recorded',
     severity: 'info',
-    text: `${session.user.name ?? session.id} recorded no ${what === 'trace' ? 'kernels' : 'operators'}: its classes are not recorded, and the ${what === 'trace' ? 'kernels' : 'operators'} of the others are compared with nothing.`,
+    text: `${session.user.name ?? session.id} recorded no ${kernelNoun(what)}: its classes are not recorded, and the ${kernelNoun(what)} of the others are compared with nothing.`,
   }));
 }

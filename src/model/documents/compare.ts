@@ -148,14 +148,14 @@ const compareResultSchema = z.object({
     .array(
       z.object({
         phase,
-        count: z.number().int().describe('GEMMs of an instance with these tiles.'),
+        count: z.number().int().describe('GEMM kernels of an instance with these tiles.'),
         tiles: z
           .array(z.string())
           .describe("Tile, or the kernel's name where it shows none; one per session."),
         matched_by: z.enum(['position', 'share']),
       }),
     )
-    .describe('GEMMs of one typical instance, matched by their place in it.'),
+    .describe('GEMM kernels of one typical instance, matched by their place in it.'),
   attention: z.array(
     z.object({
       phase,
