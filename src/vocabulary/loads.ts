@@ -54,5 +54,6 @@ export const rateMeanings: Readonly<Record<keyof typeof rateLabels, string>> = {
   total_tokens_per_s: 'prompt and output tokens per second',
   requests_per_s: 'completed requests per second',
   goodput: 'requests per second that meet all SLO targets',
-  offered_requests_per_s: 'scheduled requests per second',
+  offered_requests_per_s:
+    'scheduled requests per second over the gaps between them, of which n requests have n − 1: with few requests, completed can exceed it',
 };
