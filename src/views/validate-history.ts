@@ -42,7 +42,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
           { id: 'mean_absolute_share', head: 'mean error', numeric: true },
           { id: 'worst_share', head: 'worst', numeric: true },
           ...components.map((id, drop): Column => ({ id, head: componentLabels[id], numeric: true, drop })),
-          { id: 'tolerance', head: 'tolerance', numeric: true },
+          { id: 'tolerance', head: 'tolerance', numeric: true, drop: components.length },
           { id: 'result', head: 'result' },
         ],
         rows: sessions.map(({ id, counts, total, tolerance, result, components: all }) => ({
