@@ -90,11 +90,11 @@ export const logitsToHost = stageRule(
 );
 
 /**
- * What copies and the waits for them cost a step, ms: their own time, and the idle time after them, but not more than the host waits. Its
- * own work takes the rest of the step, and a step without these waits is not shorter than that.
+ * What copies and the waits for them cost a step, ms: their own time, and the idle time after them as far as the host waits longer than they
+ * take. Its own work takes the rest of the step, and a step without these waits is not shorter than that.
  */
 const delayMs = (exposed: number, idle: number, waited: number): number =>
-  waited > 0 ? Math.min(exposed + idle, waited) : exposed;
+  Math.max(exposed, Math.min(exposed + idle, waited));
 
 /**
  * Copies to the device of as many bytes as were copied from it: logits that the host changed. Null where none go back.
