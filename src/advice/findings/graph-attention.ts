@@ -11,6 +11,8 @@ const maskedRatio = 2;
 /** A copy that repeats heads writes at a fifth of the memory's bandwidth: 27 MB in 32 µs on an H200 that reads 4.4 TB/s. */
 const repeatShare = 0.2;
 
+export const slowerAttention = 'in a graph transformers gives it a mask and repeats shared keys and values';
+
 /**
  * Time by which attention of a mean instance gets longer in a CUDA graph, ms. transformers 5 leaves out a mask without padding, but not while
  * a graph is captured: it cannot look at the mask then. With a mask it also repeats keys and values for the query heads that share them.

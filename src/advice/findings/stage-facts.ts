@@ -103,12 +103,12 @@ async function readFacts(context: FindingContext): Promise<StageFacts[]> {
     .filter(({ wall_ms }) => wall_ms > 0)
     .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
   const stepRows = rows.filter(({ kind }) => steps.has(kind));
-  const slowerAttention = new Map<PhaseKind, number>();
+  const addedByKind = new Map<PhaseKind, number>();
   for (const { kind, attention_ms, graph_launches } of stepRows)
-    if (graph_launches === 0) slowerAttention.set(kind, await graphAttentionMs(context, kind, attention_ms));
+    if (graph_launches === 0) addedByKind.set(kind, await graphAttentionMs(context, kind, attention_ms));
   return (stepRows.length > 0 ? stepRows : rows).map((row) => ({
     ...row,
-    graph_attention_ms: slowerAttention.get(row.kind) ?? 0,
+    graph_attention_ms: addedByKind.get(row.kind) ?? 0,
     captured_host_ms: hosts.get(row.kind)?.captured_ms ?? null,
     own_host_ms: hosts.get(row.kind)?.own_ms ?? null,
     busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,

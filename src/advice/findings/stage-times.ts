@@ -13,7 +13,7 @@ export interface StageTime {
   low_ms: number;
   /** Host time for its launches, which shorter kernels do not change; 0 if unknown. */
   launching_ms: number;
-  /** As in StageFacts: also limits a stage that the device hides it in. */
+  /** As in StageFacts; a stage in which the device hides it takes at least as long. */
   own_host_ms: number | null;
   /** Host time in waits for copies: the copies themselves, which other changes do not shorten; 0 if unknown. */
   copying_ms: number;

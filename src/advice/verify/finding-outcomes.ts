@@ -112,6 +112,7 @@ function whyNotJudged(
     ? 'the later session ran without a profiler, so what its stage consists of is not known'
     : null;
 }
+
 /** Whether the gain of a finding is part of the gain of the larger one that hides it: both remove time of the same bars. */
 export const isPartOf = (hidden: Finding, hider: Finding): boolean =>
   hidden.bars.some((id) => hider.bars.includes(id));

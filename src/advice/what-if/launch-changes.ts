@@ -11,6 +11,7 @@ import {
   staticCacheShare,
   stretchesOfDispatch,
 } from '../findings/idle-causes.js';
+import { slowerAttention } from '../findings/graph-attention.js';
 import { waitCauses, withHostParts } from '../findings/stage-facts.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
 import { plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
@@ -118,14 +119,7 @@ export function withCudaGraph(state: StageState): Effect {
       ],
       ['synchronization', 'the host still waits for the device'],
       ['host.program', 'only long gaps outside the step remain'],
-      ...(slowerMs > 0
-        ? [
-            [
-              attentionBar,
-              'in a graph transformers gives it a mask and repeats shared keys and values',
-            ] satisfies [string, string],
-          ]
-        : []),
+      ...(slowerMs > 0 ? [[attentionBar, slowerAttention] satisfies [string, string]] : []),
     ]),
     // Overlapping graph kernels have no gap.
     lessMs: nodes,

@@ -1,55 +1,19 @@
 import { expect, test } from 'vitest';
+import { onCpu, row } from '../../facts/test-microbenchmarks.js';
 import { sessionOf } from '../../facts/test-session.js';
 import { kernelCase } from '../../llm/kernel-work.js';
-import type { KernelPlan } from '../../model/documents/kernels.js';
-import type { KernelCase } from '../../model/kernels.js';
 import { testHome } from '../../session/test-folder.js';
 import { storedAnswer } from './stored-answer.js';
-
-const plan: KernelPlan = {
-  engine: { name: 'onnxruntime', version: '1.30.0' },
-  device: 'cpu',
-  device_facts: null,
-  threads: 1,
-  scope: null,
-  protocol: {
-    runs: 3,
-    max_runs: 30,
-    max_seconds: 1,
-    target_half_width: 0.01,
-    graph: 'auto',
-    check: true,
-    seed: 0,
-  },
-  points: [],
-  traces: [],
-  model: null,
-};
-
-const row = (kernel: KernelCase, ns: number) => ({
-  execution_id: 'kernels',
-  name: kernel.kernel,
-  case_id: kernel.case,
-  dtype: kernel.dtype,
-  backend: kernel.backend,
-  params: JSON.stringify(kernel.params),
-  outcome: 'measured',
-  flops: kernel.flops,
-  bytes: kernel.bytes,
-  runs: 3,
-  mean_ns: ns,
-  median_ns: ns,
-  rotated_bytes: 96 * 2 ** 20,
-});
 
 test('kernels of a benchmark are answered by time, or by distance from their roofs', async () => {
   // The example CPU: 100 GFLOP/s and 10 GB/s. 2 GFLOP in 40 ms are half of the peak; the norm has a tenth of the bandwidth.
   const gemm = kernelCase('gemm', 'float32', { m: 1000, n: 1000, k: 1000 });
   const norm = kernelCase('rmsnorm', 'float32', { tokens: 100, hidden: 1000, residual: 0 });
+  const large = { rotated_bytes: 96 * 2 ** 20 };
   const session = await sessionOf(
     testHome(),
-    { microbenchmarks: [row(gemm, 40e6), row(norm, norm.bytes)] },
-    { kind: 'kernels', artifacts: { 'kernel-plan': plan } },
+    { microbenchmarks: [row(gemm, 40e6, large), row(norm, norm.bytes, large)] },
+    { kind: 'kernels', artifacts: { 'kernel-plan': onCpu } },
   );
   const slowest = await storedAnswer(session, 'which kernels take longest?');
   expect(slowest.answer).toMatch(/^Longest among 2 measured cases: gemm float32 1000×1000×1000: 40\.0 ms/);

@@ -1,4 +1,5 @@
 import { gainOf } from '../gain.js';
+import { slowerAttention } from '../graph-attention.js';
 import { gapParts } from '../../../model/bars.js';
 import { launchesOfBench } from '../bench-launches.js';
 import {
@@ -127,7 +128,7 @@ async function finding(
     gain: gainOf(
       wall,
       gain,
-      `Kernels take as long as now${slower > 0 ? `, but attention ${ms(slower)} longer: in a graph transformers gives it a mask and repeats shared keys and values` : ''}, and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
+      `Kernels take as long as now${slower > 0 ? `, but attention ${ms(slower)} longer: ${slowerAttention}` : ''}, and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
       {
         low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.floor_ns) * kernels) / 1e6 - 1.5 * slower),
         high_ms: stake + Math.min((kernels * node.floor_ns) / 1e6, 0.05 * stake),
