@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { figure } from '../model/figure.js';
 import type { StageWaterfall } from '../model/documents/explain.js';
-import { briefBars, leadingStages, lostMs, shownBars, stageName } from './explain-series.js';
+import { briefBars, leadingStages, lostMs, shownBars, stageName, timeLines } from './explain-series.js';
 import { testWaterfall } from './test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
@@ -35,4 +35,22 @@ test('a summary has the largest bars and the others as one, with the same sum', 
   expect(brief.map(({ id }) => id)).toEqual(['roofline', 'launch_overhead', 'host.program', 'smaller']);
   expect(brief.at(-1)!.mergedCount).toBe(all.bars.length - 3);
   expect(sum(brief)).toBeCloseTo(sum(shownBars(all)), 9);
+});
+
+test('a profiler that added nothing is not said to have added a negative time', () => {
+  const names = (clean: number, profiled: number, added: number) => {
+    const bar = {
+      ...testWaterfall().bars[0]!,
+      id: 'profiler_overhead',
+      label: 'added by the profiler',
+      ms: added,
+    };
+    const clean_ms = figure(clean, 'ms', 'clean');
+    const measured_ms = figure(profiled, 'ms', 'profiled');
+    const lines = timeLines(stage({ clean_ms, measured_ms, bars: [...testWaterfall().bars, bar] }));
+    return lines.map(({ name }) => name);
+  };
+  expect(names(60, 100, 40)).toEqual(['measured', 'added by the profiler', 'under the profiler']);
+  // By chance, as the clean execution took 1 % longer.
+  expect(names(101, 100, -1)).toEqual(['measured', 'faster under the profiler', 'under the profiler']);
 });

@@ -10,6 +10,7 @@ import type {
 } from '../model/documents/explain.js';
 import { explainedBars, headlineTime, isProfiled, isSlower } from '../model/headline-time.js';
 import { barColor } from '../vocabulary/colors.js';
+import { barWords } from '../vocabulary/bars.js';
 import { pointLabel } from '../vocabulary/bench.js';
 import { stageLabel } from '../vocabulary/stages.js';
 import type { WaterfallChart } from './chart.js';
@@ -130,15 +131,13 @@ export function timeLines(stage: StageWaterfall): { name: string; ms: number }[]
   const { profiler } = explainedBars(stage.bars);
   const ms = headlineTime(stage).value ?? 0;
   const profiledMs = stage.measured_ms.value ?? 0;
-  const difference = profiler ?? {
-    label: 'faster under the profiler',
-    ms: profiledMs - ms,
-  };
+  const added = profiler ?? { label: barWords('profiler_overhead').label, ms: profiledMs - ms };
   return [
     { name: 'measured', ms },
     ...(profiler || isSlower(stage.clean_ms.value, profiledMs)
       ? [
-          { name: difference.label, ms: difference.ms },
+          // Where the clean execution was slower, the profiler added nothing.
+          { name: added.ms < 0 ? 'faster under the profiler' : added.label, ms: added.ms },
           { name: 'under the profiler', ms: profiledMs },
         ]
       : []),

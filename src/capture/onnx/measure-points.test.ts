@@ -46,18 +46,19 @@ async function measure(
     profilePrefix: null,
   } satisfies Partial<WorkloadPlan>;
   const reported: WorkloadProgress[] = [];
+  const warmMoments: number[] = [];
   const result = await measurePoints(decoder, plan, {
     record,
     stopped: () => stopped(reported),
     report: (progress) => reported.push(progress),
-    onWarm: () => {},
+    onWarm: () => warmMoments.push(reported.length),
   });
   await decoder.release();
   const lines = readFileSync(path, 'utf8')
     .trimEnd()
     .split('\n')
     .map((line) => recordLineSchema.parse(JSON.parse(line)));
-  return { result, reported, lines };
+  return { result, reported, lines, warmMoments };
 }
 
 const linesOf = <T extends RecordLine['type']>(lines: RecordLine[], type: T) =>
@@ -146,6 +147,15 @@ test('a profile (a point without a name) has no point lines, and its failure is 
   await expect(measure([{ ...nameless, batchSize: 2 ** 33 }])).rejects.toMatchObject({
     code: 'E_OUT_OF_MEMORY',
   });
+});
+
+test('warm-up ends only for an engine that warmed up', async () => {
+  const huge = point('huge', 2 ** 33, 8, 4);
+  const { warmMoments, reported } = await measure([huge]);
+  expect(warmMoments).toEqual([]);
+  expect(reported).not.toContainEqual({ type: 'phase', phase: 'timed' });
+  expect((await measure([point('one', 1, 8, 4)], () => true)).warmMoments).toEqual([]);
+  expect((await measure([huge, point('fits', 2, 8, 4)])).warmMoments).toHaveLength(1);
 });
 
 test('stopped: timed repeats are recorded, missing ones are reported', async () => {

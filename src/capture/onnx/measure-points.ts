@@ -60,10 +60,13 @@ export async function measurePoints(
 
   report({ type: 'phase', phase: 'warmup' });
   for (const point of bySize(points)) await attempt(point, () => warmUp(point));
-  onWarm();
+  // Without a point that warmed up there is no such moment, and its memory would be that of the failed attempts.
+  if (!stopped() && points.some(({ outcome }) => outcome === null)) {
+    onWarm();
+    report({ type: 'phase', phase: 'timed' });
+  }
   record.flush();
 
-  report({ type: 'phase', phase: 'timed' });
   for (const point of interleaved(points, plan.launch)) {
     if (stopped()) break;
     if (point.outcome !== null) continue;
