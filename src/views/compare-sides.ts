@@ -14,12 +14,12 @@ export const sideColumns = (count: number, id: string): Column[] =>
 
 /**
  * Two columns per later session: change in ms and in percent against the first. With more than two sessions a narrow terminal leaves them
- * out.
+ * out, the last session's last: key sentences are about it.
  */
 export const changeColumns = (count: number): Column[] =>
   Array.from({ length: count - 1 }, (_, index): Column[] => {
     const [sideLetter, first] = [letter(index + 1), letter(0)];
-    const drop = count > 2 ? { drop: count - index } : {};
+    const drop = count > 2 ? { drop: count + index } : {};
     return [
       {
         id: `change_ms_${sideLetter.toLowerCase()}`,

@@ -3,6 +3,7 @@ import { compareSessions } from '../compare/sessions/compare.js';
 import { fixture, imported } from '../facts/trace/test-import.js';
 import type { Document } from '../model/document.js';
 import type { CompareResult } from '../model/documents/compare.js';
+import { missing } from '../model/figure.js';
 import { pageOfView } from '../render/html/view.js';
 import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
@@ -100,6 +101,42 @@ test('lines fit 80 and 120 columns; three sessions are shown as a matrix of bars
       expect(Math.max(...lines.map((line) => [...line].length))).toBeLessThanOrEqual(width);
     }
   expect(() => pageOfView(compareView(three), { clientScript: '' })).not.toThrow();
+  // Key sentences compare the last session with the first.
+  expect(terminalView(compareView(three), { width: 100, level: 2 })).toContain('C − A  % C − A');
+});
+
+test('one cause and one missing value are each explained once', () => {
+  const because = 'a GPU at its limit lowers its clocks';
+  const difference = (label: string, values: string[], could_explain: string | null) => ({
+    label,
+    part: 'hardware' as const,
+    values,
+    could_explain,
+  });
+  const data = structuredClone(comparison.data);
+  data.environment = [
+    difference('GPU 0 power', ['1 W', '2 W'], because),
+    difference('driver', ['1', '2'], null),
+    difference('GPU 1 power', ['1 W', '3 W'], because),
+  ];
+  const decode = data.stages.find(({ phase }) => phase === 'decode')!;
+  const [from, to] = decode.values;
+  data.stages = [decode];
+  decode.values = [
+    { ...from!, tokens: null, tokens_per_s: missing('no_tokens', 'tokens are not known') },
+    { ...to!, tokens: 4 },
+  ];
+  data.kernels = [
+    { ...data.kernels[0]!, status: 'between', values: [null, data.kernels[0]!.values.find(Boolean)!] },
+  ];
+  const text = markdownView(compareView({ ...comparison, data }));
+  expect(text.split(because)).toHaveLength(2);
+  expect(text).toContain('only in B');
+  const [stages] = tables(
+    compareView({ ...comparison, data }).sections.find(({ id }) => id === 'stages')!.blocks,
+  );
+  const tokens = stages!.rows.find(({ cells }) => plainText(cells[0]!).trim() === 'tokens')!;
+  expect(tokens.cells[1]).toEqual({ missing: 'tokens are not known' });
 });
 
 const matrix = <R extends { values: unknown[]; changes: unknown[] }>(row: R): R => ({

@@ -112,10 +112,7 @@ interface Line {
 const figureLine = (label: string, figureOf: (value: Measured) => Figure, utilization = false): Line => ({
   label,
   cell: (value) => (figureOf(value).value === null ? null : { figure: figureOf(value), utilization }),
-  why: (value) => {
-    const shown = figureOf(value);
-    return shown.value === null ? shown.reason.text : null;
-  },
+  why: (value) => whyMissing(figureOf(value)),
   number: (value) => figureOf(value).value,
 });
 
@@ -124,9 +121,12 @@ const countLine = (label: string, valueOf: (value: Measured) => number | null): 
   cell: (value) => countOf(valueOf(value)),
 });
 
+/** Why a value is missing: the same words for all values of one cause, which are then one note. */
+const whyMissing = (figure: Figure): string | null => (figure.value === null ? figure.reason.text : null);
+
 /** Lines to compare stages that process a different number of tokens. */
 const perToken: readonly Line[] = [
-  countLine('tokens', ({ tokens }) => tokens),
+  { ...countLine('tokens', ({ tokens }) => tokens), why: ({ tokens_per_s }) => whyMissing(tokens_per_s) },
   { ...figureLine('time per token', ({ ms_per_token: time }) => time), judged: true },
 ];
 const lines: readonly Line[] = [
@@ -334,7 +334,9 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
           .map((change): Text =>
             change ? { n: change.delta_ms, unit: 'ms', signed: true } : { missing: whyMissing },
           ),
-        kernelChangeLabels[status],
+        status === 'between'
+          ? `only in ${values.flatMap((value, index) => (value ? letter(index) : [])).join(', ')}`
+          : kernelChangeLabels[status],
       ],
     };
   };
@@ -387,8 +389,11 @@ type Difference = CompareResult['environment'][number];
 
 const environmentFacts = (differences: readonly Difference[]): Block => ({
   type: 'facts',
-  items: differences.map(({ label, values, could_explain: why }) => ({
-    name: label,
-    text: `${values.map((value) => value ?? '–').join(' → ')}${why === null ? '' : ` (${why})`}`,
-  })),
+  items: differences.map(({ label, values, could_explain: why }, index) => {
+    const isFirst = differences.findIndex(({ could_explain }) => could_explain === why) === index;
+    return {
+      name: label,
+      text: `${values.map((value) => value ?? '–').join(' → ')}${why === null || !isFirst ? '' : ` (${why})`}`,
+    };
+  }),
 });

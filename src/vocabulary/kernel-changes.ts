@@ -8,6 +8,7 @@ export const kernelChangeLabels: Readonly<Record<KernelChange, string>> = {
   slower: 'slower',
   more: 'more often',
   fewer: 'less often',
+  between: 'only between',
   same: 'same',
 };
 

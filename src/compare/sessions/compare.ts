@@ -265,7 +265,7 @@ function byKernel(kernels: readonly SideKernel[]): Map<string, SideKernel> {
 type Value = CompareResult['kernels'][number]['values'][number];
 
 function statusOf(from: Value, to: Value): KernelChange {
-  if (!from) return to ? 'new' : 'same';
+  if (!from) return to ? 'new' : 'between';
   if (!to) return 'gone';
   const [time, count] = [to.mean_ns / from.mean_ns, to.count / from.count];
   const isChange = (ratio: number) => ratio > 1 + sameWithin || ratio < 1 - sameWithin;

@@ -144,21 +144,25 @@ function gemmLines({ classes, gemm_tiles, what }: Parts, last: number): CompareR
   const gemmRows = classes.filter((row) => row.class === 'gemm' && row.values[0] && row.values[last]);
   const phases = [...new Set([...gemmRows, ...gemm_tiles].map(({ phase }) => phase))];
   return phases.flatMap((phase) => {
-    const counts = gemmRows.find((row) => row.phase === phase)?.values;
-    const [from, to] = [counts?.[0]?.count, counts?.[last]?.count];
+    const counts = gemmRows.find((row) => row.phase === phase)?.values.map((value) => value?.count ?? null);
     const rows = gemm_tiles.filter((row) => row.phase === phase);
+    const differ = new Set(counts).size > 1;
     const countTexts =
-      from === undefined || to === undefined
+      counts === undefined
         ? []
-        : [from === to ? `${formatCount(from)} in each` : `${formatCount(from)} → ${formatCount(to)}`];
-    if (rows.length === 0 && from === to) return [];
+        : [
+            differ
+              ? counts.map((count) => (count === null ? noValue : formatCount(count))).join(' → ')
+              : `${formatCount(counts[0]!)} in each`,
+          ];
+    if (rows.length === 0 && !differ) return [];
     const tiles = rows.slice(0, 4).map(({ tiles: [first, ...more] }) => tileWords(first!, more.at(-1)!));
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
     const tileTexts =
       rows.length === 0
         ? []
         : rows[0]!.matched_by === 'position'
-          ? [`${changed} with another tile, most often ${tiles[0]}`]
+          ? [`${changed} with another tile${rows.length === 1 ? ':' : ', most often'} ${tiles[0]}`]
           : [`by tile or kernel name: ${tiles.join(', ')}`];
     return [
       {

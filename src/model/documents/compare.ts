@@ -60,7 +60,7 @@ const classValueSchema = z.object({ ms: z.number(), count: z.number(), share: z.
 /** A kernel, or an operator of the embedded engine, per mean instance of its phase. */
 const kernelValueSchema = z.object({ count: z.number(), ms: z.number(), mean_ns: z.number() }).nullable();
 
-export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer', 'same'] as const;
+export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer', 'between', 'same'] as const;
 
 /** From the roofline to the time of a stage, with the same bars for all sessions (1.3). */
 const comparedWaterfallSchema = z.object({
@@ -139,7 +139,9 @@ const compareResultSchema = z.object({
         class: z.enum(opClasses),
         values: z.array(kernelValueSchema),
         changes: z.array(changeSchema),
-        status: z.enum(kernelChanges).describe('Last session against the first.'),
+        status: z
+          .enum(kernelChanges)
+          .describe('Last session against the first; between: only sessions between the two have it.'),
       }),
     )
     .describe('By the largest change, at most 200.'),
