@@ -370,7 +370,9 @@ export const issueCodes = {
   operators_under_profiler: {
     means: 'classes and operators of a compared session are as recorded under the profiler, its bars are not',
   },
-  times_under_profiler: { means: 'times are those of a profiled run: no clean one was recorded' },
+  times_under_profiler: {
+    means: 'times are those of profiled runs: no clean one was recorded, or the profilers differ',
+  },
   shown_rank: { means: 'of a session with several ranks, one is compared, and why' },
   no_roofline_on_a_side: { means: 'a compared session has no roofline, another has one' },
   several_batch_sizes: { means: 'a stage ran with several batch sizes: its mean is not meaningful' },

@@ -149,6 +149,12 @@ test('a matrix shows the GEMM kernels of all sessions, and which ones a kernel i
   expect(compareSides('trace', [first, other]).headlines.map((line) => line.text)).toContain(
     'GEMM kernels per decode step: 3 in each; 1 with another tile: 64x64x64 → 128x64x64.',
   );
+  // Neither is the most frequent.
+  const order = await testSide(home, 10, 0.3, [{ count: 2 }], ['64x64x64', '32x64x64']);
+  const swapped = await testSide(home, 10, 0.3, [{ count: 2 }], ['32x64x64', '64x64x64']);
+  expect(compareSides('trace', [order, swapped]).headlines.map((line) => line.text)).toContain(
+    'GEMM kernels per decode step: 2 in each; 2 with another tile: 1 × 64x64x64 → 32x64x64, 1 × 32x64x64 → 64x64x64.',
+  );
 });
 
 test('across batch sizes: compares throughput, time per token, scaling and MFU instead of step times', async () => {
@@ -301,7 +307,10 @@ test('profiles of the embedded engine compare by operators, with the interval of
 test('one program under nsys and under the PyTorch profiler has the same kernels', async () => {
   const kineto = await imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
   const traced = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'));
-  const { data } = await compareSessions([traced, kineto]);
+  const { data, issues } = await compareSessions([traced, kineto]);
+  expect(issues.map(({ text }) => text)).toContainEqual(
+    expect.stringMatching(/decode.* are under different profilers, nsys .* and torch\.profiler /),
+  );
   expect(data.kernel_counts).toMatchObject({ new: 0, gone: 0 });
   expect(data.kernels.length).toBe(54);
   expect(data.kernels.map(({ values }) => values[0]!.count)).toEqual(

@@ -156,14 +156,14 @@ function gemmLines({ classes, gemm_tiles, what }: Parts, last: number): CompareR
               : `${formatCount(counts[0]!)} in each`,
           ];
     if (rows.length === 0 && !differ) return [];
-    const tiles = rows.slice(0, 4).map(({ tiles: [first, ...more] }) => tileWords(first!, more.at(-1)!));
+    const byPosition = rows[0]?.matched_by === 'position';
+    const tiles = rows.slice(0, 4).map(({ count, tiles: [first, ...more] }) => {
+      const words = tileWords(first!, more.at(-1)!);
+      return byPosition && rows.length > 1 ? `${formatCount(count)} × ${words}` : words;
+    });
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
-    const tileTexts =
-      rows.length === 0
-        ? []
-        : rows[0]!.matched_by === 'position'
-          ? [`${changed} with another tile${rows.length === 1 ? ':' : ', most often'} ${tiles[0]}`]
-          : [`by tile or kernel name: ${tiles.join(', ')}`];
+    const lead = byPosition ? `${formatCount(changed)} with another tile` : 'by tile or kernel name';
+    const tileTexts = rows.length === 0 ? [] : [`${lead}: ${tiles.join(', ')}`];
     return [
       {
         id: 'gemm_tiles',

@@ -79,9 +79,22 @@ test('notes bars that are longer than the kernels, since the machine was slower 
     {
       code: 'slower_clean_run',
       text: expect.stringMatching(
-        `^${slower.session.id} took longer without the profiler \\(decode 10.0 ms instead of 6.40 ms\\)`,
+        `^${slower.session.id} \\(decode 10.0 ms instead of 6.40 ms\\) took longer without the profiler:`,
       ) as string,
     },
+  ]);
+  expect(timingIssues([slower, slower]).map(({ code }) => code)).toEqual(['slower_clean_run']);
+});
+
+test('says once that sessions ran several batch sizes', async () => {
+  const ran = async (...batch_sizes: number[]): Promise<Side> => {
+    const side = await testSide(home, 10, 0.3, [], []);
+    return { ...side, stages: side.stages.map((stage) => ({ ...stage, batch_sizes })) };
+  };
+  const [one, two, other] = [await ran(1, 16), await ran(1, 16), await ran(1, 8)];
+  expect(timingIssues([one, two, other, await ran(1)]).map(({ text }) => text)).toEqual([
+    expect.stringContaining(`${one.session.id}, ${two.session.id} ran several batch sizes (1, 16)`),
+    expect.stringContaining(`${other.session.id} ran several batch sizes (1, 8)`),
   ]);
 });
 

@@ -41,6 +41,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
           : `${times} are under the profiler except those of ${sideNames(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
     });
   }
+  list.push(...profilerIssues(sides, sideNames));
   const isUnknown = ({ kind, roofline_ms: limit }: Side['waterfalls'][number]): boolean =>
     limit.value === null &&
     sides.some((other) =>
@@ -53,22 +54,23 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
       severity: 'info',
       text: `The roofline of ${sideNames(unknown)} is unknown: its kernels are not split into roofline and time above it; their bars are "as measured".`,
     });
-  for (const { session, waterfalls } of sides) {
-    const slower = waterfalls.filter(
+  const slower = sides.flatMap((side) => {
+    const stages = side.waterfalls.filter(
       ({ clean_ms: clean, measured_ms: profiled, source }) =>
         source === 'trace' && profiled.value !== null && isSlower(clean.value, profiled.value),
     );
-    if (slower.length === 0) continue;
-    const times = slower.map(
+    const times = stages.map(
       ({ kind, clean_ms: clean, measured_ms: profiled }) =>
         `${kind} ${formatFigure(clean)} instead of ${formatFigure(profiled)}`,
     );
+    return times.length === 0 ? [] : [`${sideNames([side])} (${times.join(', ')})`];
+  });
+  if (slower.length > 0)
     list.push({
       code: 'slower_clean_run',
       severity: 'info',
-      text: `${session.user.name ?? session.id} took longer without the profiler (${times.join(', ')}): its bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
+      text: `${slower.join(', ')} took longer without the profiler: bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
     });
-  }
   const scaled = scaledSides(sides, false).filter(({ kernels }) => kernels.length > 0);
   if (scaled.length > 0)
     list.push({
@@ -76,14 +78,42 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
       severity: 'info',
       text: `Classes and operators of ${sideNames(scaled)} are as recorded under the profiler, which slows them; stages and bars show times without it.`,
     });
-  for (const { session, stages } of sides) {
-    const mixed = stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);
-    if (mixed.length === 0) continue;
-    const sizes = [...new Set(mixed.flatMap(({ batch_sizes }) => batch_sizes ?? []))].join(', ');
-    const text = `${session.user.name ?? session.id} ran several batch sizes (${sizes}): its means are over all of them. To compare sizes, record one session per size.`;
+  const mixed = new Map<string, Side[]>();
+  for (const side of sides) {
+    const stages = side.stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);
+    const sizes = [...new Set(stages.flatMap(({ batch_sizes }) => batch_sizes ?? []))].join(', ');
+    if (sizes !== '') mixed.set(sizes, [...(mixed.get(sizes) ?? []), side]);
+  }
+  for (const [sizes, having] of mixed) {
+    const text = `${sideNames(having)} ran several batch sizes (${sizes}): means are over all of them. To compare sizes, record one session per size.`;
     list.push({ code: 'several_batch_sizes', severity: 'warning', text });
   }
   return list;
+}
+
+/** Stages that no session has without a profiler, if the profilers differ: each adds another time. */
+function profilerIssues(sides: readonly Side[], namesOf: (sides: readonly Side[]) => string): Issue[] {
+  const phases = [...new Set(sides.flatMap(({ stages }) => stages.map(({ phase }) => phase)))];
+  const lists = phases.flatMap((phase) => {
+    const having = sides.filter(({ stages }) => stages.some((stage) => stage.phase === phase));
+    const areClean = having.flatMap(({ stages }) =>
+      stages.flatMap((stage) => (stage.phase === phase ? [stage.is_clean] : [])),
+    );
+    const profilers = new Set(having.flatMap(({ profiler }) => profiler ?? []));
+    return areClean.every((isClean) => isClean === false) && profilers.size > 1 ? [{ phase, having }] : [];
+  });
+  if (lists.length === 0) return [];
+  const having = sides.filter((side) => lists.some((list) => list.having.includes(side)));
+  const tools = [...new Set(having.flatMap(({ profiler }) => profiler ?? []))].map(
+    (name) => `${name} (${namesOf(having.filter(({ profiler }) => profiler === name))})`,
+  );
+  return [
+    {
+      code: 'times_under_profiler',
+      severity: 'warning',
+      text: `Times of ${lists.map(({ phase }) => phase).join(', ')} are under different profilers, ${tools.join(' and ')}: the difference includes what each of them adds.`,
+    },
+  ];
 }
 
 /** The ranks that are compared need not have one number. */

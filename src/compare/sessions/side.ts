@@ -21,6 +21,8 @@ export interface SideKernel {
 export interface Side {
   session: Session;
   source: string;
+  /** Name of the tool that recorded the timeline. */
+  profiler?: string;
   /** Why this rank of several is compared, in a sentence. */
   whyRank?: string;
   /** The rank or GPU of the times and kernels. */

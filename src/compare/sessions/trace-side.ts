@@ -30,11 +30,14 @@ export async function traceSide(session: Session): Promise<Side> {
     const phaseResult = await readPhases(scope, clocks);
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const { attribution, focus } = scope.source;
+    const { captures } = session.manifest;
+    const profiler = captures.find(({ capture_id: id }) => id === attribution.capture_id)?.tool.name;
     const operators = await attentionOperators(scope);
     const kernels = await (scope.source.gpu_used ? kernelsOf : operatorsOf)(scope, phaseResult);
     return {
       session,
       source: `${attribution.tool}, execution ${attribution.execution_id}, ${rankName(focus)}`,
+      ...(profiler !== undefined && { profiler }),
       ...(shown && { whyRank: shown.why }),
       focus: {
         ...(focus.rank === null ? {} : { rank: focus.rank }),
