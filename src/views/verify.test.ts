@@ -125,6 +125,16 @@ describe('explain --verify as a page', () => {
     expect(text).not.toContain('4.04 ms expected.');
     expect(text).toContain('2. New.');
   });
+
+  test('findings that share the gain of a stage say so', () => {
+    const one = verified();
+    const two: VerifyResult = { ...one, changes: [one.changes[0]!, one.changes[0]!] };
+    const [alone, shared] = [one, two].map((result) =>
+      markdownView(verifyView(document('verify', verifyVersion, result), explain)),
+    );
+    expect(shared).toContain('1, 2. Shares of the gain per decode step, 4.26 ms, in proportion to');
+    expect(alone).not.toContain('Shares of');
+  });
 });
 
 test('explain --what-if as a page: summary, changed bars and assumptions; the reason if a stage cannot be predicted', () => {

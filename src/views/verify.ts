@@ -3,6 +3,7 @@ import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes, gainPlace } from '../vocabulary/change-outcomes.js';
 import { formatColumn, formatCount, formatWithRange, plural } from '../vocabulary/format.js';
+import { perInstance } from '../vocabulary/stages.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead } from './explain-series.js';
@@ -152,8 +153,27 @@ function changeBlocks(data: VerifyResult): Block[] {
       type: 'text',
       text: 'Drawn: the expected interval, the expected gain as a line, the achieved gain as a dot.',
     },
-    { type: 'notes', items: changeNotes(changes) },
+    { type: 'notes', items: [...shareNotes(data), ...changeNotes(changes)] },
   ];
+}
+
+/** How the gain of a stage is divided over several findings: their own bars may have changed by more or less. */
+function shareNotes({ stages, changes }: VerifyResult): Part[][] {
+  const kinds = new Map(stages.toReversed().map(({ kind, achieved_ms: ms }) => [kind, ms]));
+  return [...kinds].flatMap(([kind, ms]) => {
+    const numbers = [...changes.entries()].flatMap(([i, { stage, as_expected: graded }]) =>
+      stage === kind && graded !== null ? [i + 1] : [],
+    );
+    if (numbers.length < 2) return [];
+    const gain = ms < 0 ? 'loss' : 'gain';
+    return [
+      [
+        `${numbers.join(', ')}. Shares of the ${gain} ${perInstance(kind)}, `,
+        { n: Math.abs(ms), unit: 'ms' },
+        ', in proportion to the expected gains: effects of findings on one stage cannot be separated.',
+      ],
+    ];
+  });
 }
 
 /** What the table does not say of changes, the same once: "1, 3. Gone; no gain was expected." */

@@ -228,7 +228,9 @@ function gradeOf(
     return `${words}; not graded, because another finding with a larger effect and no expected gain is reduced, too: ${unmeasured.finding.title}.`;
   const why = whyNotGraded(pair);
   if (why !== null) return `${words}; not graded, because ${why}.`;
-  const measured = sharing.filter((other) => pair.verdict.graded_on === 'wall' || !isOnlyIdle(other.finding));
+  const measured = sharing.filter(
+    (other) => pair.verdict.graded_on === 'wall' || !isMostlyIdle(other.finding, pair.before),
+  );
   if (!measured.includes(entry))
     return `${words}; the stage's wall time is too uncertain to measure the gain, and kernels and copies do not show it.`;
   const { ms, errorMs } = achievedOf(gain, pair, measured);
@@ -243,8 +245,12 @@ function gradeOf(
   };
 }
 
-/** Whether a finding is about idle time only, which the time of kernels and copies does not include. */
-const isOnlyIdle = ({ bars }: Finding): boolean => bars.length > 0 && bars.every(isIdleBar);
+/** Whether a finding is mostly about idle time, which the time of kernels and copies does not include. */
+function isMostlyIdle({ bars }: Finding, stage: StageWaterfall): boolean {
+  const sumOf = (ids: readonly string[]) =>
+    stage.bars.reduce((sum, { id, ms }) => sum + (ids.includes(id) ? Math.max(0, ms) : 0), 0);
+  return bars.length > 0 && sumOf(bars.filter(isIdleBar)) > sumOf(bars) / 2;
+}
 
 const outcomeWords = ({ outcome, findingAfter }: FindingOutcome): string =>
   outcome === 'gone' ? 'Gone' : `Smaller (it still affects ${formatMs(findingAfter?.at_stake_ms ?? 0)})`;

@@ -295,6 +295,13 @@ test('with an unsteady wall time kernels are compared, and idle time only if the
     { finding: 'launch_bound:decode', achieved_ms: null },
     { finding: 'casts:decode', achieved_ms: 2, error: 0, as_expected: true },
   ]);
+  // Nor do kernels show the gain of waits, of which copies are a small part.
+  const waits = [findingOf('synchronization', 6, ['launch_overhead', 'exposed_copy.dtoh_pinned'])];
+  const waiting = (copyMs: number, idle: number, findings: Finding[]) =>
+    explanationOf([stageOf({ 'exposed_copy.dtoh_pinned': copyMs, launch_overhead: idle }, 0.5)], findings);
+  expect(compareExplanations(waiting(1, 8, waits), waiting(2, 6, []), noSession).changes).toMatchObject([
+    { achieved_ms: null },
+  ]);
 });
 
 test('grades a difference far above the noise on time, and a CPU never on GPU time', () => {
