@@ -100,3 +100,16 @@ test('operators on the CPU are as recorded on both sides if only one was timed w
     for (const { id, before_ms, after_ms } of decode.bars) expect([id, before_ms]).toEqual([id, after_ms]);
   }
 });
+
+test('steps of unknown kind, which both sessions show, are said not to be compared', async () => {
+  const rows = profileRows();
+  const stages = rows.stages!.map((stage) => ({ ...stage, kind: 'other', name: 'step', warmup: false }));
+  const [before, after] = [
+    await sessionOf(home, { ops: rows.ops!, stages }, { kind: 'run' }),
+    await sessionOf(home, { ops: rows.ops!, stages }, { kind: 'run' }),
+  ];
+  expect((await explainSession(before)).data.stages.map(({ kind }) => kind)).toContain('other');
+  const { data, issues } = await verifySessions(before, after);
+  expect(data.stages).toEqual([]);
+  expect(issues.map(({ text }) => text)).toContainEqual(expect.stringContaining('of unknown kind'));
+});

@@ -426,7 +426,8 @@ test('a finding withheld in the later session is not judged as gone', () => {
     [],
     [{ rule: 'host_bound', stage: 'decode', title: '', reason }],
   );
-  const { changes, score } = compareExplanations(before, after, noSession);
+  const { changes, score, sentences } = compareExplanations(before, after, noSession);
+  expect(sentences.at(-1)).toContain('cannot show whether findings of the earlier one are gone');
   expect(changes).toMatchObject([{ outcome: 'not_judged', achieved_ms: null }]);
   expect(changes[0]!.text).toContain('the profiled and the clean pass differ too much');
   expect(score.graded).toBe(0);

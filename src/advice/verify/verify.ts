@@ -47,7 +47,11 @@ export async function verifySessions(before: Session, after: Session): Promise<D
     batches,
   );
   if (result.stages.length === 0) {
-    const text = 'The sessions have no common stage with times in both: only findings are compared.';
+    const isUnknown = [earlier, later].every(({ data }) => data.stages.some(({ kind }) => kind === 'other'));
+    const why = isUnknown
+      ? 'Common to the sessions are only steps and ranges of unknown kind, with work that may have changed'
+      : 'The sessions have no common stage with times in both';
+    const text = `${why}: only findings are compared.`;
     issues.push({ code: 'no_common_stage', severity: 'warning', text });
   }
   return document('verify', verifyVersion, result, issues);
@@ -131,7 +135,9 @@ function sentences(
       ? changes.every(({ outcome }) => outcome === 'new')
         ? 'The earlier session has no finding to verify.'
         : made.length === 0
-          ? 'No finding of the earlier session is gone: there is no gain to measure.'
+          ? changes.every(({ outcome }) => outcome === 'new' || outcome === 'not_judged')
+            ? 'The later session cannot show whether findings of the earlier one are gone.'
+            : 'No finding of the earlier session is gone: there is no gain to measure.'
           : made.every(({ expected_ms: expected }) => expected === null)
             ? `${plural(made.length, 'finding')} gone or smaller, without an expected gain.`
             : 'The gain of the findings that are gone cannot be measured.'
