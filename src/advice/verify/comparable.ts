@@ -34,13 +34,16 @@ export function checkComparable(before: Session, after: Session): Issue[] {
       'Run both on the same device; to predict another one: explain --what-if gpu=….',
     );
   if (x && y) {
-    for (const [key, words] of [
-      ['input_len', 'Prompt tokens'],
-      ['output_len', 'Output tokens'],
-    ] as const) {
-      if (x[key] !== y[key] && x[key] !== null && y[key] !== null)
-        warn(`${words} differ, ${x[key]} and ${y[key]}: attention and KV cache have different lengths.`);
-    }
+    const lengths = (
+      [
+        ['input_len', 'prompt tokens'],
+        ['output_len', 'output tokens'],
+      ] as const
+    ).flatMap(([key, words]) =>
+      x[key] === y[key] || x[key] === null || y[key] === null ? [] : [`${words} ${x[key]} and ${y[key]}`],
+    );
+    if (lengths.length > 0)
+      warn(`Lengths differ: ${lengths.join(', ')}. Attention and KV cache grow with them.`);
     if (x.engine.name !== y.engine.name) warn(`Different engines: ${x.engine.name}, then ${y.engine.name}.`);
   } else if (!x !== !y) {
     warn('Only one of the sessions recorded its workload, so it is not known whether both are the same.');

@@ -70,9 +70,11 @@ test('rejects other models and devices, and reports other lengths', async () => 
     await runWith({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
   );
   expect(result.issues.map(({ text }) => text)).toEqual([
-    'Prompt tokens differ, 4 and 9: attention and KV cache have different lengths.',
+    'Lengths differ: prompt tokens 4 and 9. Attention and KV cache grow with them.',
     'The sessions have no common stage with times in both: only findings are compared.',
   ]);
+  const both = await verifySessions(base, await runWith({ input_len: 9, output_len: 7 }));
+  expect(both.issues[0]!.text).toMatch(/prompt tokens 4 and 9, output tokens \d+ and 7\. /);
   // Padding is a change of the same model.
   const padded = await runWith({ model: { ...model, config: { ...model.config, vocab_size: 520 } } });
   expect((await verifySessions(base, padded)).issues[0]!.text).toContain(

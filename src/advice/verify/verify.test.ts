@@ -180,6 +180,14 @@ test('two changes share the gain in proportion to their expected gains, includin
   expect(result.changes[2]!.text).toContain('hidden by finding 1');
 });
 
+test('a change below a thousandth has no digits', () => {
+  const stages = (ms: number) => explanationOf([stageOf({ 'nonessential.copy': ms })], []);
+  const [sentence] = compareExplanations(stages(23), stages(23.017), noSession).sentences;
+  expect(sentence!.replaceAll('\u00a0', ' ')).toBe(
+    'Decode step: 23.0 ms before, 23.0 ms after (<0.1 %), under the profiler.',
+  );
+});
+
 test('no gain is measured next to a larger finding without an expected gain that is gone, too', () => {
   const copies = findingOf('exposed_communication', 4, ['exposed_comm.wire'], { gain: null });
   const before = explanationOf(

@@ -118,6 +118,10 @@ const errorText = (error: number): string =>
       ? formatPercent(error)
       : `a factor of ${formatNumber(1 + error)}`;
 
+/** No time is known to a thousandth. */
+const changeText = (change: number): string =>
+  change !== 0 && Math.abs(change) < 0.001 ? '<0.1 %' : formatSigned(change, 'ratio');
+
 function sentences(
   stages: readonly StageVerdict[],
   changes: readonly ChangeVerdict[],
@@ -125,9 +129,9 @@ function sentences(
 ): string[] {
   const stageSentences = stages.map((stage) => {
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
-    const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
+    const change = from > 0 ? to / from - 1 : 0;
     const name = capitalize(stageLabel({ ...stage, name: null }));
-    return `${name}${stage.point === null ? '' : ` at ${pointLabel(stage.point)}`}${stage.sequences === null ? '' : `, per ${stage.sequences.before === 1 ? stage.sequences.unit : plural(stage.sequences.before, stage.sequences.unit)}`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${change})${profiledWords[stage.profiled]}.`;
+    return `${name}${stage.point === null ? '' : ` at ${pointLabel(stage.point)}`}${stage.sequences === null ? '' : `, per ${stage.sequences.before === 1 ? stage.sequences.unit : plural(stage.sequences.before, stage.sequences.unit)}`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${changeText(change)})${profiledWords[stage.profiled]}.`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   stageSentences.push(
