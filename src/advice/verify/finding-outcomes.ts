@@ -2,6 +2,7 @@ import { isIdleBar } from '../../model/bars.js';
 import type { ExplainResult, Finding, StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import { type StagePair, whyNotGraded } from './stage-pairs.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 export type ChangeVerdict = VerifyResult['changes'][number];
@@ -102,7 +103,7 @@ function whyNotJudged(
   before: readonly StageWaterfall[],
   after: readonly StageWaterfall[],
 ): string | null {
-  if (stage === null) return null;
+  if (stage === null) return missingLoads(before, after);
   const sourcesOf = (stages: readonly StageWaterfall[]) =>
     new Set(stages.filter(({ kind }) => kind === stage).map(({ source }) => source));
   const [from, to] = [sourcesOf(before), sourcesOf(after)];
@@ -111,6 +112,17 @@ function whyNotJudged(
   return isBare
     ? 'the later session ran without a profiler, so what its stage consists of is not known'
     : null;
+}
+
+/** Loads that only the earlier session has: what a finding about a load would show there is not known. */
+function missingLoads(before: readonly StageWaterfall[], after: readonly StageWaterfall[]): string | null {
+  const loadsOf = (stages: readonly StageWaterfall[]) =>
+    stages.flatMap(({ source, point }) => (source === 'serving' && point !== null ? [point] : []));
+  const later = loadsOf(after);
+  const missing = [...new Set(loadsOf(before))].filter((point) => !later.includes(point));
+  return missing.length === 0
+    ? null
+    : `the later session has no load at ${missing.map((point) => pointLabel(point)).join(', ')}`;
 }
 
 /** Whether the gain of a finding is part of the gain of the larger one that hides it: both remove time of the same bars. */

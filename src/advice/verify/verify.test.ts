@@ -423,6 +423,23 @@ test('gains are not graded on a difference that a profiler is part of', () => {
   expect(verdicts([stage, { ...faster, clean_ms }]).slice(0, 2)).toEqual(['both', 1]);
 });
 
+test('a finding about loads is not judged by a session without one of them', () => {
+  const load = (point: string): StageWaterfall => ({
+    ...stageOf({ unattributed: 5 }),
+    kind: 'request',
+    source: 'serving',
+    point,
+  });
+  const queue = [findingOf('requests_queue', 5, [], { id: 'requests_queue', stage: null, gain: null })];
+  const [one, four] = [load('1 req/s'), load('4 req/s')];
+  const outcomes = (after: StageWaterfall[]) =>
+    compareExplanations(explanationOf([one, four], queue), explanationOf(after, []), noSession).changes.map(
+      ({ outcome, text }) => [outcome, text],
+    );
+  expect(outcomes([one])).toEqual([['not_judged', 'Not judged: the later session has no load at 4 req/s.']]);
+  expect(outcomes([one, four])).toMatchObject([['gone', 'Gone; no gain was expected.']]);
+});
+
 test('a finding withheld in the later session is not judged as gone', () => {
   const before = explanationOf(
     [stageOf({ 'host.program': 5, roofline: 5 })],
