@@ -89,12 +89,15 @@ const metricSources: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
   ]),
 };
 
+/** The name of the server of the embedded engine, as its metrics have it. */
+export const embeddedServer = 'inferscope serve';
+
 const servers: [prefix: string, name: string][] = [
   ['vllm:', 'vLLM'],
   ['sglang:', 'SGLang'],
   ['tgi_', 'TGI'],
   ['llamacpp:', 'llama.cpp'],
-  ['inferscope:', 'inferscope serve'],
+  ['inferscope:', embeddedServer],
 ];
 
 /** Values by metric name of the Prometheus text format: `name{labels} value [timestamp]`. */

@@ -12,13 +12,14 @@ export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string
 const settingTime = (ms: number): string =>
   ms < 1000 ? formatSetting(ms, 'ms') : formatSetting(ms / 1000, 's');
 
-/** "TTFT ≤ 200 ms and TPOT ≤ 30 ms for 99 % of requests" */
+/** "TTFT ≤ 200 ms and TPOT ≤ 30 ms for at least 99 % of requests" */
 export function sloLabel(slo: Slo): string {
   const targets = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) => {
     const ms = slo[`${name}_ms`];
     return ms === null ? [] : [`${latencyLabels[name]} ≤ ${settingTime(ms)}`];
   });
-  return `${targets.join(' and ')} for ${formatShareSetting(slo.share)} of requests`;
+  const requests = slo.share === 1 ? 'all requests' : `at least ${formatShareSetting(slo.share)} of requests`;
+  return `${targets.join(' and ')} for ${requests}`;
 }
 
 /** Latencies of requests, in display order. */

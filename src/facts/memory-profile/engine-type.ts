@@ -1,5 +1,6 @@
 import type { Workload } from '../../model/manifest.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
+import { embeddedServer } from '../../model/server-metrics.js';
 
 /** Engines by the prefix of the metrics they serve. */
 const servers: Readonly<Record<string, string>> = {
@@ -7,7 +8,7 @@ const servers: Readonly<Record<string, string>> = {
   SGLang: 'sglang',
   TGI: 'tgi',
   'llama.cpp': 'llama.cpp',
-  'inferscope serve': 'inferscope',
+  [embeddedServer]: 'inferscope',
 };
 
 /** The engine's name. Behind a URL the server's metrics name it; `openai` is only the client. */

@@ -144,11 +144,11 @@ test('saturation and the highest load under an SLO, in words', () => {
   expect(saturation([points[0]!], null).execution_id).toBeNull();
   expect(bestUnderSlo(full, slo)).toEqual({
     execution_id: 'load-8',
-    text: '8 users is the highest load with TTFT ≤ 50 ms and TPOT ≤ 12 ms for 60 % of requests.',
+    text: '8 users is the highest load with TTFT ≤ 50 ms and TPOT ≤ 12 ms for at least 60 % of requests.',
   });
   expect(bestUnderSlo([full[2]!], slo)!.execution_id).toBeNull();
   const slow = { ...slo, ttft_ms: null, tpot_ms: null, e2e_ms: 10_000 };
-  expect(bestUnderSlo([full[2]!], slow)!.text).toContain('end to end ≤ 10 s for 60 %');
+  expect(bestUnderSlo([full[2]!], slow)!.text).toContain('end to end ≤ 10 s for at least 60 %');
 });
 
 test('an open loop that cannot keep up falls behind', () => {

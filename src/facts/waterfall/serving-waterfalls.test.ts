@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Load } from '../../model/documents/serving.js';
 import type { Row } from '../../model/tables.js';
 import { testHome } from '../../session/test-folder.js';
+import { tinyWorkload } from '../test-session.js';
 import { sessionOf } from '../trace/test-hand.js';
 import { fixture, imported } from '../trace/test-import.js';
 import { loadWaterfall, resultsWaterfalls } from './serving-waterfalls.js';
@@ -42,11 +43,15 @@ const serverSamples = (metric: string, ...values: number[]): Row<'telemetry'>[] 
 const inMs = ({ bars }: { bars: { id: string; ms: number }[] }) =>
   Object.fromEntries(bars.map(({ id, ms: value }) => [id, Number(value.toFixed(9))]));
 
-async function waterfallOf(telemetry: Row<'telemetry'>[], loadLevel = load) {
+async function waterfallOf(
+  telemetry: Row<'telemetry'>[],
+  loadLevel = load,
+  workload: Parameters<typeof loadWaterfall>[3] = null,
+) {
   const session = await sessionOf({ requests, telemetry });
   const database = await session.connect();
   try {
-    const stage = (await loadWaterfall(database, 'profiled', loadLevel))!;
+    const stage = (await loadWaterfall(database, 'profiled', loadLevel, workload))!;
     for (const { id, sql, ms: barMs } of stage.bars) {
       if (sql === null) continue;
       const rows = await database.query<{ ms: number }>(sql);
@@ -63,6 +68,16 @@ async function waterfallOf(telemetry: Row<'telemetry'>[], loadLevel = load) {
     await database.close();
   }
 }
+
+test('proposes to profile a server of the embedded engine with that engine, others with nsys', async () => {
+  const captureOf = async (name: string) => {
+    const workload = tinyWorkload({ engine: { name, version: null, options: {} } });
+    const { bars } = await waterfallOf([], load, workload);
+    return bars.find(({ id }) => id === 'kernels.decode')!.better_capture;
+  };
+  expect(await captureOf('inferscope serve')).toContain('inferscope profile');
+  expect(await captureOf('vLLM')).toContain('nsys');
+});
 
 test('splits a mean request of an open loop by the metrics of client and server', async () => {
   // The two measured requests take 110 + 100 and 410 ms. From due time to last token: 290; TTFT 80, decode 200, 10

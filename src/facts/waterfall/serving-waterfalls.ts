@@ -2,12 +2,13 @@ import { isRecomputedSql } from '../../model/metric-source.js';
 import type { Load } from '../../model/documents/serving.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { missing } from '../../model/figure.js';
+import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { readLoadPlan } from '../serving/serving.js';
 import { literal } from '../trace/scope.js';
 import { requestStage, type RequestTimes } from './request-stage.js';
-import type { ServerTimes } from './serving-words.js';
+import { serverProfile, type ServerTimes } from './serving-words.js';
 import { formatNumber } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
 
@@ -22,7 +23,7 @@ export async function servingWaterfalls(
   const { points } = await readLoadPlan(session);
   const stages: StageWaterfall[] = [];
   for (const { execution_id, load } of points) {
-    const stage = await loadWaterfall(database, execution_id, load);
+    const stage = await loadWaterfall(database, execution_id, load, session.manifest.workload);
     if (stage) stages.push(stage);
   }
   return stages;
@@ -33,11 +34,12 @@ export async function loadWaterfall(
   database: SessionDatabase,
   executionId: string,
   load: Load,
+  workload: Workload | null,
 ): Promise<StageWaterfall | null> {
   const openLoop = load.kind !== 'closed';
   const times = await requestTimes(database, executionId, openLoop);
   if (times.length === 0) return null;
-  return requestStage(times, await serverTimes(database, executionId), {
+  return requestStage(times, await serverTimes(database, executionId, workload), {
     execution_id: executionId,
     point: loadLabel(load),
     openLoop,
@@ -67,7 +69,11 @@ async function requestTimes(
 const minSamples = 4;
 
 /** Server metrics of a mean request during the load; null if not reported. */
-async function serverTimes(database: SessionDatabase, executionId: string): Promise<ServerTimes> {
+async function serverTimes(
+  database: SessionDatabase,
+  executionId: string,
+  workload: Workload | null,
+): Promise<ServerTimes> {
   const rows = await database.query<{ metric: string; mean: number; n: number }>(
     `SELECT metric, avg(value) AS mean, count(*) AS n FROM telemetry
      WHERE execution_id = $1 AND scope = 'server' GROUP BY metric`,
@@ -99,6 +105,7 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
     prefillMs: histogram('prefill'),
     e2eMs: histogram('e2e'),
     clientE2eMs: await readClientMean(database, executionId, histogramMeans.get('e2e') ?? null),
+    profile: serverProfile(workload),
   };
 }
 
@@ -209,7 +216,14 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     return [
       requestStage(
         [{ nth: 0, lag_ms: 0, first_byte_ms: null, ttft_ms: ms(ttft), decode_ms: ms(e2e) - ms(ttft) }],
-        { queueMs: null, queueFrom: null, prefillMs: null, e2eMs: null, clientE2eMs: null },
+        {
+          queueMs: null,
+          queueFrom: null,
+          prefillMs: null,
+          e2eMs: null,
+          clientE2eMs: null,
+          profile: serverProfile(null),
+        },
         {
           execution_id: e2e.execution_id,
           point: e2e.label,

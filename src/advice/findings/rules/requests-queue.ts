@@ -1,6 +1,7 @@
 import type { ServingPoint, ServingResult } from '../../../model/documents/serving.js';
 import { loadLevel } from '../../../facts/serving/answers.js';
 import { countsFromDueTime, queueing, type Queueing, unloadedTtft } from '../../../facts/serving/queueing.js';
+import { serverProfile } from '../../../facts/waterfall/serving-words.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { servingOf } from '../session-analyses.js';
 import { ms, percent } from '../words.js';
@@ -168,7 +169,7 @@ async function findMissedSlo(
     change: {
       kind: 'config',
       text: 'Try a lower load; if a single user also misses the SLO, make the server faster: a profile shows where the time goes.',
-      example: 'inferscope run --evaluator nsys -- <the command of the server>',
+      example: serverProfile(context.manifest.workload),
     },
     at_stake_ms: Math.max(0, worst?.over ?? 0),
     share: 1 - goodputShare,
