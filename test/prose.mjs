@@ -109,7 +109,8 @@ const units =
 const unitNext = new RegExp(`^(?:%|[ \\u00a0-](?:%|(?:${units})(?![\\w/])))`);
 const roundedPart = /^(?:Math\.(?:round|floor|ceil|trunc)|Number)\(/;
 const pluralPart = /=== 1 \? ['"](?:\w*)['"] : ['"](?:\w*s)['"]$/;
-for (const path of new Set(lines.map((line) => line.path))) {
+const paths = new Set(lines.map((line) => line.path));
+for (const path of paths) {
   const text = readFileSync(join(src, path), 'utf8');
   if (!text.includes('${') || path === 'vocabulary/format.ts') continue;
   new Visitor({
@@ -120,6 +121,26 @@ for (const path of new Set(lines.map((line) => line.path))) {
           report(`src/${path}:${text.slice(0, start).split('\n').length} ${writesNumber}: \${${part}}`);
       }
     },
+  }).visit(parseSync(path, text).program);
+}
+
+// What people read says "stage"; "phase" is in names of columns and fields only, so in literals without a space or with SQL.
+const saysPhase = /(?<!')\bphases?\b(?!')/i;
+const sql = /\b(?:SELECT|FROM|JOIN|CASE|OR|coalesce)\b|, phase_id,/;
+reportLines(
+  lines.filter(({ text }) => /\b(?:head|title|what): '[Pp]hases?'/.test(text)),
+  'says phase for stage',
+);
+for (const path of paths) {
+  const text = readFileSync(join(src, path), 'utf8');
+  if (!/phase/i.test(text)) continue;
+  const check = (value, start) => {
+    if (typeof value === 'string' && value.includes(' ') && saysPhase.test(value) && !sql.test(value))
+      report(`src/${path}:${text.slice(0, start).split('\n').length} says phase for stage: ${value}`);
+  };
+  new Visitor({
+    Literal: ({ value, start }) => check(value, start),
+    TemplateLiteral: ({ quasis, start }) => check(quasis.map(({ value }) => value.cooked).join('…'), start),
   }).visit(parseSync(path, text).program);
 }
 

@@ -21,9 +21,10 @@ export interface EstimateRequest extends EstimateOptions {
 
 interface EstimateCommandOptions extends Omit<
   EstimateRequest,
-  'model' | 'batchSize' | 'inputLen' | 'outputLen'
+  'model' | 'phase' | 'batchSize' | 'inputLen' | 'outputLen'
 > {
   model?: string;
+  stage: EstimateOptions['phase'];
   batchSize?: number[];
   inputLen?: number[];
   outputLen?: number[];
@@ -47,9 +48,9 @@ export function define(command: Command): void {
       sizes('--context-len', 'total tokens per sequence; with --layers tokens already in the KV cache'),
     )
     .option(
-      '--phase <phase>',
+      '--stage <kind>',
       'with --layers: prefill (the prompt) or decode (one token per sequence)',
-      parsePhase,
+      parseStage,
       'prefill',
     )
     .option(
@@ -108,12 +109,12 @@ async function firstGpuName(): Promise<string | null> {
 /** Rejects options that the engine or the output mode ignores. */
 function refuseIgnoredOptions(
   command: Command,
-  { engine, fits, layers, phase, contextLen }: EstimateCommandOptions,
+  { engine, fits, layers, stage, contextLen }: EstimateCommandOptions,
 ): void {
   if (fits) {
     refuseUnused(
       command,
-      ['model', 'layers', 'phase', ...placement, 'dtype', 'quantization', 'kvCacheDtype'],
+      ['model', 'layers', 'stage', ...placement, 'dtype', 'quantization', 'kvCacheDtype'],
       {
         why: '--fits compares all bundled models at each dtype on one GPU.',
         fix: 'Remove it, or remove --fits.',
@@ -130,7 +131,7 @@ function refuseIgnoredOptions(
       why: '--layers shows the work of one prefill or decode step, without memory, engine and GPU.',
       fix: 'Remove it, or remove --layers.',
     });
-    if (contextLen && phase === 'decode')
+    if (contextLen && stage === 'decode')
       refuseUnused(command, ['inputLen'], {
         why: 'A decode step processes one token per sequence after --context-len tokens.',
         fix: 'Remove it, or remove --context-len.',
@@ -152,7 +153,7 @@ function refuseIgnoredOptions(
       fix: 'Remove it, or use --engine vllm or --engine transformers.',
     });
   if (!layers)
-    refuseUnused(command, ['phase'], { why: 'It applies to --layers only.', fix: 'Add --layers.' });
+    refuseUnused(command, ['stage'], { why: 'It applies to --layers only.', fix: 'Add --layers.' });
   if (contextLen && !layers)
     refuseUnused(command, ['inputLen', 'outputLen'], {
       why: '--context-len is the sum of prompt and output.',
@@ -174,6 +175,7 @@ async function run(commandOptions: EstimateCommandOptions, command: Command): Pr
   const { json, fits, layers, gpu, model } = commandOptions;
   const options = {
     ...commandOptions,
+    phase: commandOptions.stage,
     batchSize: commandOptions.batchSize ?? [1],
     inputLen: commandOptions.inputLen ?? [layers ? 128 : 512],
     outputLen: commandOptions.outputLen ?? [128],
@@ -229,12 +231,12 @@ function missingFlag(flag: string, why: string, example: string): InferscopeErro
   });
 }
 
-function parsePhase(text: string): EstimateOptions['phase'] {
+function parseStage(text: string): EstimateOptions['phase'] {
   if (text === 'prefill' || text === 'decode') return text;
   throw new InferscopeError('E_USAGE', {
-    what: `unknown phase "${text}"`,
-    why: 'The phases are prefill (reads the prompt) and decode (generates one token per sequence).',
-    fix: 'Type --phase prefill or --phase decode.',
+    what: `unknown stage "${text}"`,
+    why: 'The stages are prefill (reads the prompt) and decode (generates one token per sequence).',
+    fix: 'Type --stage prefill or --stage decode.',
   });
 }
 

@@ -23,7 +23,7 @@ test.each([
   ['estimate', [...model, '--gpu-memory-utilization', '0.5'], '--gpu-memory-utilization'],
   ['estimate', [...model, '--max-model-len', '4096'], '--max-model-len'],
   ['estimate', ['--model', 'llama-24m', '--engine', 'onnx', '--gpu', 'H100'], '--gpu'],
-  ['estimate', [...model, '--phase', 'decode'], '--phase'],
+  ['estimate', [...model, '--stage', 'decode'], '--stage'],
   ['estimate', ['--fits', '--gpu', 'A10G', ...model], '--model'],
   ['estimate', [...model, '--context-len', '4096', '--input-len', '512'], '--input-len'],
   ['estimate', ['--fits', '--gpu', 'A10G', '--tensor-parallel-size', '2'], '--tensor-parallel-size'],
@@ -34,7 +34,7 @@ test.each([
   ['estimate', [...model, '--layers', '--gpu', 'H100', '--engine', 'vllm'], '--gpu, --engine'],
   [
     'estimate',
-    [...model, '--layers', '--phase', 'decode', '--context-len', '64', '--input-len', '64'],
+    [...model, '--layers', '--stage', 'decode', '--context-len', '64', '--input-len', '64'],
     '--input-len',
   ],
   ['explain', ['x', '--what-if', 'int4', '--fail-on', 'high', '--limit', '2'], '--fail-on, --limit'],

@@ -9,8 +9,8 @@ import { type TableName, tables } from './tables.js';
 
 const phase = {
   phase: text('load, warmup, prefill, decode, mixed, training, sampling, other, or outside of all'),
-  phase_id: big('stage_id of that phase; null outside'),
-  step_id: big('the phase, or the prefill or decode step around it: sampling in a step belongs to the step'),
+  phase_id: big('stage_id of that stage; null outside'),
+  step_id: big('the stage, or the prefill or decode step around it: sampling in a step belongs to the step'),
 };
 const placed = {
   ...phase,
@@ -38,7 +38,7 @@ const edges = {
 
 const windowColumns = {
   kind: phase.phase,
-  stage_id: big('stage_id of the phase; 0 for the whole of a capture that marks none'),
+  stage_id: big('stage_id of the stage; 0 for the whole of a capture that marks none'),
   raw_name: text('name of the range as recorded'),
   iteration: int('which run of the workload'),
   step_index: int('which step of its kind'),
@@ -58,7 +58,7 @@ const ofRank = (table: TableName, source: string): Table => ({
   columns: tables[table].columns,
 });
 const withPhase = (table: TableName, source: string): Table => ({
-  doc: `\`${table}\` of ${source}, each with its phase and step: what was launched between two decode steps belongs to the one before.`,
+  doc: `\`${table}\` of ${source}, each with its stage and step: what was launched between two decode steps belongs to the one before.`,
   columns: { ...tables[table].columns, ...placed },
 });
 
@@ -67,11 +67,11 @@ const device = 'the rank on the device';
 
 const tableOf = {
   stage_places: {
-    doc: 'The phase and step of every stage of the capture; -1 means no stage.',
+    doc: 'The stage and step in which each row of stages counts; -1 means no stage.',
     columns: { stage_id: big('stage'), ...phase },
   },
   stages_in_phases: {
-    doc: 'stage_places without the stages outside of all phases.',
+    doc: 'stage_places without rows outside of all marked stages.',
     columns: { stage_id: big('stage'), kind: phase.phase, phase_id: phase.phase_id, step_id: phase.step_id },
   },
   rank_kernels: ofRank('kernels', device),
@@ -85,13 +85,13 @@ const tableOf = {
   phase_api: withPhase('api_calls', rank),
   phase_ops: withPhase('ops', rank),
   phase_stages: {
-    doc: '`stages` of the rank, each with its phase.',
+    doc: '`stages` of the rank, each with the stage in which it counts.',
     columns: { ...tables.stages.columns, phase: phase.phase, step_id: phase.step_id },
   },
   instances: {
-    doc: 'One row per instance of a phase, with its ends by the host and by the device.',
+    doc: 'One row per instance of a stage, with its ends by the host and by the device.',
     columns: {
-      stage_id: big('stage_id of the phase'),
+      stage_id: big('stage_id of the stage'),
       kind: phase.phase,
       raw_name: text('name of the range as recorded'),
       pid: big('process id'),
@@ -108,7 +108,7 @@ const tableOf = {
     },
   },
   windows: {
-    doc: 'The measured time of every instance of a phase, by one clock for each kind (docs/concepts/stages-and-clocks.md).',
+    doc: 'The measured time of every instance of a stage, by one clock for each kind (docs/concepts/stages-and-clocks.md).',
     columns: windowColumns,
   },
   request_parts: {
@@ -258,7 +258,7 @@ const tableOf = {
     columns: {
       ...tables.collectives.columns,
       step_id: big(
-        'phase that launched it; of a send between two steps the last step, of a receive the next one',
+        'stage that launched it; of a send between two steps the last step, of a receive the next one',
       ),
       between_steps: flag('a send or receive that no step launched'),
       sequence_of: text("what the sequence numbers count: the operation, or 'Send and Recv'"),

@@ -91,7 +91,7 @@ export const eventTables = {
     },
   },
   stages: {
-    doc: 'Phases of the workload: prefill, each decode step, sampling, load, warm-up.',
+    doc: 'Stages of the workload: prefill, each decode step, sampling, load, warm-up.',
     columns: {
       ...runKeys,
       tid: big('thread id'),

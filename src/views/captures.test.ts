@@ -153,7 +153,7 @@ test('the meaning of a column is stated only where the column is shown', () => {
   expect(terminalView(capturesView(captures), { width: 80, level: 2 })).not.toContain(
     'mean number per instance',
   );
-  expect(markdownView(capturesView(captures))).toContain('per phase: mean number per instance');
+  expect(markdownView(capturesView(captures))).toContain('per stage: mean number per instance');
 });
 
 test('the summary of import fits 30 lines with the report: headline, waterfall, findings, next commands', () => {
@@ -229,8 +229,8 @@ test('a capture without marked phases is called whole capture', () => {
     }),
     { level: 3 },
   );
-  expect(text.slice(0, text.indexOf('Launches'))).not.toContain('outside phases');
-  expect(text).not.toContain('phases shaded');
+  expect(text.slice(0, text.indexOf('Launches'))).not.toContain('outside stages');
+  expect(text).not.toContain('stages shaded');
 });
 
 test('telemetry has no metrics that only analyses use', () => {

@@ -360,7 +360,7 @@ const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
   type: 'table',
   title: 'Tiles of the same GEMM kernels, and how many of an instance have them',
   columns: [
-    { id: 'phase', head: 'phase' },
+    { id: 'phase', head: 'stage' },
     { id: 'gemms', head: 'kernels', numeric: true },
     ...sessions.map((_, index): Column => ({
       id: `tile_${letter(index).toLowerCase()}`,

@@ -74,7 +74,7 @@ const columnsOf = (
   },
   {
     id: 'stage',
-    head: 'phase',
+    head: 'stage',
     detail: true,
     drop: 8,
     cell: ({ stage }) => stage ?? { missing: 'it ran in no range' },

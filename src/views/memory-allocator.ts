@@ -64,8 +64,8 @@ export function timelineSection(data: MemoryResult): Section {
     },
     {
       type: 'table',
-      title: 'Phases',
-      columns: [{ id: 'phase', head: 'phase' }, numeric('from_s', 'from'), numeric('to_s', 'to')],
+      title: 'Stages',
+      columns: [{ id: 'phase', head: 'stage' }, numeric('from_s', 'from'), numeric('to_s', 'to')],
       rows: data.timeline.phases.map(({ label, start_s, end_s }) => ({
         cells: [allocatorStageLabel(label), secondsText(start_s), secondsText(end_s)],
       })),

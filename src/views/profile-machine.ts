@@ -131,9 +131,9 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
       title: 'Timeline',
       blocks: [
         tableOf(
-          'Phases',
+          'Stages',
           [
-            { id: 'phase', head: 'phase', cell: ({ label }) => label },
+            { id: 'phase', head: 'stage', cell: ({ label }) => label },
             { id: 'from_ms', head: 'from', numeric: true, cell: ({ start_ms }) => ms(start_ms) },
             { id: 'to_ms', head: 'to', numeric: true, cell: ({ end_ms }) => ms(end_ms) },
           ],

@@ -23,7 +23,7 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
       tableOf(
         'From start to end of the run',
         [
-          { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
+          { id: 'phase', head: 'stage', cell: ({ kind }) => phaseLabel(kind) },
           { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => countValue(steps) },
           { id: 'span_ns', head: 'over', ...number, cell: ({ span_ns: span }) => ns(span) },
           {

@@ -84,7 +84,7 @@ function countedNote(phases: TraceResult['phases']): Block {
   return {
     type: 'text',
     text: [
-      'Gaps count in the phase of the work that ended them, also a pause before the phase.',
+      'Gaps count in the stage of the work that ended them, also a pause before the stage.',
       ...times,
       ...(clean.length > 0 ? ['.'] : []),
     ],
@@ -156,7 +156,7 @@ const launchTable = ({ phases, layers }: TraceResult['launches'], label: PhaseLa
   tableOf(
     'Mean per instance. Call: duration of the launching API call. Queue: from its return to the start of the kernel',
     [
-      { id: 'phase', head: 'phase', wraps: true, cell: ({ kind }) => label(kind) },
+      { id: 'phase', head: 'stage', wraps: true, cell: ({ kind }) => label(kind) },
       { id: 'launches', head: 'launches', ...number, cell: ({ launches: n }) => unitless(n) },
       {
         id: 'launches_range',
@@ -221,7 +221,7 @@ const shortTable = (
   ...tableOf(
     ['Kernels shorter than ', ns(threshold)],
     [
-      { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
+      { id: 'phase', head: 'stage', cell: ({ kind }) => phaseLabel(kind) },
       { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels }) => countValue(kernels) },
       { id: 'short', head: 'short', ...number, cell: ({ short }) => countValue(short) },
       { id: 'count_share', head: 'of the kernels', ...number, cell: ({ count_share: n }) => ratio(n) },

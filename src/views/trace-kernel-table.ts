@@ -37,7 +37,7 @@ export function kernelTable(title: string, kernels: readonly TraceKernel[], hasP
         ? [
             {
               id: 'per_phase',
-              head: 'per phase',
+              head: 'per stage',
               meaning: 'mean number per instance',
               drop: 5,
               cell: perPhase,

@@ -99,13 +99,13 @@ export function classesSection(data: TraceResult): Section | null {
   );
   return {
     id: 'classes',
-    title: `Classes of ${noun}s by phase`,
+    title: `Classes of ${noun}s by stage`,
     level: 2,
     blocks: [
       {
         type: 'chart',
         level: 3,
-        label: `Share of each class in ${noun} time, by phase`,
+        label: `Share of each class in ${noun} time, by stage`,
         chart: {
           form: 'bars',
           kind: 'shares',
@@ -119,7 +119,7 @@ export function classesSection(data: TraceResult): Section | null {
               values: tables.map(({ rows }) => rows.find((row) => row.class === name)?.total_ns ?? 0),
             })),
         },
-        behind: { type: 'fold', title: 'Every class of every phase', blocks: detailed },
+        behind: { type: 'fold', title: 'Every class of every stage', blocks: detailed },
       },
       instanceTable(data, tables, noun),
       { type: 'notes', items: unknownWork(data, noun) },
@@ -138,7 +138,7 @@ function unknownWork({ phases, classes }: TraceResult, noun: string): Text[] {
   const [outside, graphs] = [timeOf('outside') / total, timeOf(null, 'graph') / total];
   return [
     ...(outside >= 0.05 && phases.every(({ kind }) => kind !== 'outside')
-      ? [[ratio(outside), ` of ${noun} time is outside all marked phases and not included in their figures.`]]
+      ? [[ratio(outside), ` of ${noun} time is outside all marked stages and not included in their figures.`]]
       : []),
     ...(graphs > 0.5
       ? ['CUDA graphs were recorded whole, so their kernels are unknown. Capture again with graph nodes.']
@@ -197,10 +197,10 @@ export function copiesSection({ copies, phases }: TraceResult): Section {
 const copiesByPhase = (copies: readonly TraceCopy[]): Block => ({
   type: 'fold',
   level: 3,
-  title: 'By phase',
+  title: 'By stage',
   blocks: [
     copyTable(
-      'By phase, direction and memory',
+      'By stage, direction and memory',
       copies.filter(({ phase }) => phase !== null),
     ),
   ],
@@ -211,7 +211,7 @@ const copyTable = (title: string, copies: readonly TraceCopy[]): Block =>
     title,
     [
       ...(copies.some(({ phase }) => phase !== null)
-        ? [{ id: 'phase', head: 'phase', cell: ({ phase }: TraceCopy) => phaseLabel(phase) }]
+        ? [{ id: 'phase', head: 'stage', cell: ({ phase }: TraceCopy) => phaseLabel(phase) }]
         : []),
       { id: 'kind', head: 'direction', cell: ({ kind }) => copyDirection(kind) },
       {

@@ -20,7 +20,7 @@ export function phasesSection(data: TraceResult): Section {
   const label = labelsOf(data);
   return {
     id: 'phases',
-    title: data.source.gpu_used ? 'Phases: busy and idle' : 'Phases',
+    title: data.source.gpu_used ? 'Stages: busy and idle' : 'Stages',
     level: 2,
     blocks:
       phases.length === 0
@@ -33,15 +33,15 @@ export function phasesSection(data: TraceResult): Section {
 
 const noPhase: Block = {
   type: 'missing',
-  what: 'No phase was found.',
-  why: 'No range in the capture is named prefill, decode or another phase. Add NVTX ranges or record_function marks.',
+  what: 'No stage was found.',
+  why: 'No range in the capture is named prefill, decode or another stage. Add NVTX ranges or record_function marks.',
 };
 
 const gpuBlocks = (phases: readonly TracePhase[], label: PhaseLabel): Block[] => [
   {
     type: 'text',
     level: 3,
-    text: `Mean per instance of each phase; 100 % is its time ${
+    text: `Mean per instance of each stage; 100 % is its time ${
       phases.some(isClean) ? 'without the profiler if known' : 'under the profiler'
     }, and the parts sum to it. The waterfall splits the host's part further, e.g. code that is loaded.`,
   },
@@ -98,12 +98,12 @@ function partTable(phases: readonly TracePhase[], label: PhaseLabel): Block {
     type: 'table',
     title: 'Time (mean per instance)',
     columns: [
-      { id: 'phase', head: 'phase' },
+      { id: 'phase', head: 'stage' },
       { id: 'part', head: 'GPU activity', wraps: true },
       { id: 'mean_ms', head: 'mean', ...number },
       {
         id: 'share',
-        head: 'of the phase',
+        head: 'of the stage',
         ...number,
         ...(phases.some(isClean) && {
           meaning: 'of its time without the profiler, while GPU activity is as long as under it',
@@ -176,7 +176,7 @@ function phaseTable(phases: readonly TracePhase[], label: PhaseLabel, gpuUsed: b
   return tableOf(
     `sd and median are of the times under the profiler${gpuUsed ? '; launches are API calls that launched kernels, fewer than kernels with CUDA graphs' : ''}`,
     [
-      { id: 'phase', head: 'phase', wraps: true, cell: ({ label }) => label },
+      { id: 'phase', head: 'stage', wraps: true, cell: ({ label }) => label },
       { id: 'instances', head: 'n', ...number, cell: ({ n }) => ({ count: n }) },
       {
         id: 'mean_ms',

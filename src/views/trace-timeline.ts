@@ -100,7 +100,7 @@ const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']):
   title: [
     'The whole capture: share of each ',
     ns(density.bin_ns),
-    ` by class${phaseShades(density).length > 0 ? ', phases shaded behind' : ''}`,
+    ` by class${phaseShades(density).length > 0 ? ', stages shaded behind' : ''}`,
   ],
   label: 'How busy the GPU was over the capture, by class',
   chart: densityChart(density),
@@ -222,7 +222,7 @@ export function telemetrySection(data: TraceResult): Section | null {
         phaseShades(data.timeline?.density),
       ),
       tableOf(
-        'Over the whole capture, and means within the phases',
+        'Over the whole capture, and means within the stages',
         [
           { id: 'scope', head: 'scope', cell: ({ scope }) => scopeLabel(scope) },
           { id: 'metric', head: 'metric', wraps: 12, lines: true, cell: ({ metric }) => metricLabel(metric) },
@@ -238,7 +238,7 @@ export function telemetrySection(data: TraceResult): Section | null {
               const phaseOfKind = phases.find((phase) => phase.kind === kind);
               return phaseOfKind && phaseOfKind.samples > 0
                 ? [{ n: phaseOfKind.mean, unit }, ' (n = ', countValue(phaseOfKind.samples), ')']
-                : { missing: 'the phase was too short for a sample' };
+                : { missing: 'the stage was too short for a sample' };
             },
           })),
         ],

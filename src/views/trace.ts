@@ -189,7 +189,7 @@ function attributionBlocks(attribution: TraceResult['attribution']): Block[] {
     {
       level: 3,
       ...tableOf(
-        'How kernels were assigned to phases',
+        'How kernels were assigned to stages',
         [
           {
             id: 'how',
@@ -282,15 +282,15 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
 
 /** Definitions of the figures on the page. */
 const meanings = {
-  'Wall time of a phase':
-    'A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end.',
+  'Wall time of a stage':
+    'A decode step runs from its start to the start of the next, so that host work between steps is inside; other stages run from start to end.',
   'n, sd': 'Number of instances and their sample standard deviation.',
 };
 
 /** Definitions of figures that only a capture of a GPU has. */
 const gpuMeanings = {
-  'Clock of a phase':
-    'Host ranges give the times of phases where the program waits for the device in every step, else the first device activity of each step.',
+  'Clock of a stage':
+    'Host ranges give the times of stages where the program waits for the device in every step, else the first device activity of each step.',
   Busy: 'At least one kernel or copy ran on the device; concurrent ones are counted once.',
   'Idle, by cause':
     "Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronization where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device's usual one, the rest is a device dependency.",

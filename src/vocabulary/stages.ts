@@ -78,4 +78,4 @@ export function instancesOf(count: number, kind: string): string {
 
 /** Label of a phase of a timeline; null is the whole capture, `outside` is outside of all phases. */
 export const phaseLabel = (kind: PhaseKind | null): string =>
-  kind === null ? stageLabels.outside! : kind === 'outside' ? 'outside phases' : (stageLabels[kind] ?? kind);
+  kind === null ? stageLabels.outside! : kind === 'outside' ? 'outside stages' : (stageLabels[kind] ?? kind);

@@ -45,7 +45,7 @@ export async function sampleSessions(
   if (parts.size === 0) {
     throw new InferscopeError('E_USAGE', {
       what: `there is nothing to compare in ${sessions.map(({ id }) => id).join(', ')}`,
-      why: 'There are no timed repeats, no phases of a GPU timeline, no requests and no results of a benchmark.',
+      why: 'There are no timed repeats, no stages of a GPU timeline, no requests and no results of a benchmark.',
       fix: 'Choose another: inferscope session list shows them.',
     });
   }

@@ -188,7 +188,7 @@ async function readTraceTimes(session: Session, requested: TypedShape): Promise<
       value: phase.wall.mean_ns / 1e6,
       unit: 'ms',
       n: phase.wall.count,
-      source: "phases of the trace, the profiler's own cost included",
+      source: "stages of the trace, the profiler's own cost included",
     };
     const classes = data.classes.find((className) => className.kind === kind);
     const graphs = data.launches.phases.find((phase) => phase.kind === kind)?.graph_launches ?? 0;

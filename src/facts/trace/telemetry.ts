@@ -123,7 +123,7 @@ function eventOf(
   const phasesText =
     phases.length > 0
       ? `, ${lasts ? 'overlapping' : 'in'} ${phases.map(phaseLabel).join(', ')}`
-      : ', outside all phases';
+      : ', outside all stages';
   const durationText = lasts ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
   return {
     kind,

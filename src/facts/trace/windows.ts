@@ -99,7 +99,7 @@ async function whyUnmarked(
   { database, source, need }: TraceScope,
   kinds: readonly { kind: PhaseKind; ns: number }[],
 ): Promise<string | null> {
-  if (kinds.length === 0) return 'phases are not marked';
+  if (kinds.length === 0) return 'stages are not marked';
   const stepPhases = kinds.filter(({ kind }) => steps.includes(kind));
   const stepNs = stepPhases.reduce((sum, { ns }) => sum + ns, 0);
   if (stepNs >= minStepsShare * (source.end_ns - source.start_ns)) return null;

@@ -51,7 +51,7 @@ const residualSchema = z.object({
 
 const measuredStageSchema = z.object({
   session: z.string(),
-  what: z.string().describe('Variant, phase or stage in the session.'),
+  what: z.string().describe('Variant or stage in the session.'),
   ms: figureSchema,
   roofline_ratio: figureSchema.describe('Prediction / measurement.'),
   table_ratio: figureSchema,

@@ -11,7 +11,7 @@ const kernelPhaseSchema = z.object({
   kind: phaseKindSchema,
   count,
   total_ns: z.number(),
-  per_instance: z.number().describe('Mean per instance of the phase.'),
+  per_instance: z.number().describe('Mean per instance of the stage.'),
   per_instance_ns: z.number(),
 });
 
@@ -36,7 +36,7 @@ export const phaseClassesSchema = z.object({
       count,
       total_ns: z.number(),
       exclusive_ns: z.number(),
-      share: z.number().describe('Share of the kernel time of this phase.'),
+      share: z.number().describe('Share of the kernel time of this stage.'),
       per_instance: z.number(),
       per_instance_ns: z.number(),
     }),

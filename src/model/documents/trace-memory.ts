@@ -16,7 +16,7 @@ export const traceMemorySchema = z.object({
     allocated_bytes: z.number(),
     phase: phaseKindSchema
       .nullable()
-      .describe('What runs then; null outside of every phase or in another execution.'),
+      .describe('What runs then; null outside of every stage or in another execution.'),
   }),
   max_reserved_bytes: z.number().nullable(),
   unused_share: z

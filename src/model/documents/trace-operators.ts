@@ -35,7 +35,7 @@ export const operatorsSchema = z.object({
   self_cpu_total_ns: z
     .number()
     .optional()
-    .describe('All names of the phase together, including those that rows leave out. Since 1.4.'),
+    .describe('All names of the stage together, including those that rows leave out. Since 1.4.'),
   verdict: operatorVerdictSchema.nullable(),
   text: z.string(),
 });

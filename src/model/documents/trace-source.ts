@@ -26,7 +26,7 @@ export const traceSourceSchema = z.object({
   gpu_used: z
     .boolean()
     .describe(
-      'False where the capture has operators and nothing ran on a device: the document then has only phases and operators.',
+      'False where the capture has operators and nothing ran on a device: the document then has only stages and operators.',
     ),
   focus: z
     .object({

@@ -68,5 +68,5 @@ export const traceTelemetrySchema = z.object({
         text: z.string(),
       }),
     )
-    .describe('Throttling, power caps and clock drops, with the phases they hit.'),
+    .describe('Throttling, power caps and clock drops, with the stages they hit.'),
 });

@@ -53,7 +53,7 @@ const traceResultSchema = z.object({
     .array(traceKernelSchema)
     .describe('By total time, at most 200; `kernels_total` counts them all.'),
   kernels_total: z.object({ names: count, count, total_ns: z.number() }),
-  classes: z.array(phaseClassesSchema).describe('First the whole capture, then by phase.'),
+  classes: z.array(phaseClassesSchema).describe('First the whole capture, then by stage.'),
   copies: z.array(traceCopySchema),
   api_calls: z.array(apiCallSchema),
   launches: launchesSchema,

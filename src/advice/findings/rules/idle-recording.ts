@@ -45,7 +45,7 @@ export const idleRecording: Rule = {
         doubt({
           title: `Idle GPU: ${scopeLabel(idle[0]!.scope)} was idle for ${formatPercent(idle[0]!.idle.share.value!)} of the recording`,
           cause:
-            'The GPU waits for load, the host or data between requests, phases or programs. A timeline shows which; the recording does not.',
+            'The GPU waits for load, the host or data between requests, stages or programs. A timeline shows which; the recording does not.',
           change: {
             kind: 'capture',
             text: 'Record a timeline of the program while it is idle.',
