@@ -104,6 +104,13 @@ describe('explain in the terminal', () => {
     expect(explainText(testExplain({ findings: [] }))).toContain(
       'The rules found nothing significant to change.',
     );
+    // Time without a known cause is not "nothing significant".
+    const unexplained = testExplain({ findings: [] });
+    const [stage] = unexplained.data.stages;
+    stage!.bars = [{ ...stage!.bars[0]!, id: 'unattributed', ms: 9, share: 0.33 }];
+    expect(explainText(unexplained).replaceAll('\u00a0', ' ')).toContain(
+      'The session does not show the cause of 33 % of the decode step.',
+    );
   });
 });
 

@@ -8,6 +8,7 @@ import {
 } from '../model/documents/explain.js';
 import {
   changeText,
+  isJudged,
   nothingFound,
   limitNotRecorded,
   nothingSignificant,
@@ -116,7 +117,13 @@ export function findingBlocks(
   ];
   return [
     findings.length === 0
-      ? { type: 'text', text: nothingFound(data) }
+      ? {
+          type: 'text',
+          text:
+            withWaterfalls && isJudged(data) && data.stages.length > 0
+              ? nothingFoundIn(data)
+              : nothingFound(data),
+        }
       : { type: 'findings', brief: limit ?? briefFindings, items },
     ...optional.filter((block) => block !== false),
     ...silentRules(data),

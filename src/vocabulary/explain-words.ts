@@ -11,16 +11,14 @@ export const nothingRecorded =
 /** Shown if rules were applicable and found nothing. */
 export const nothingSignificant = 'The rules found nothing significant to change.';
 
+/** Whether the session has the data that a rule needs. */
+export const isJudged = ({ rules }: Pick<ExplainResult, 'rules'>): boolean =>
+  rules.some(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
+
 /** Shown if no rule found anything: what was recorded, and what is withheld. */
-export function nothingFound({
-  rules,
-  withheld,
-  stages,
-}: Pick<ExplainResult, 'rules' | 'withheld' | 'stages'>): string {
-  const appliedRules = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
-  if (appliedRules > 0 && stages.length === 0) return nothingRecorded;
-  if (appliedRules > 0) return nothingSignificant;
-  return withheld.length > 0
+export function nothingFound(data: Pick<ExplainResult, 'rules' | 'withheld' | 'stages'>): string {
+  if (isJudged(data)) return data.stages.length === 0 ? nothingRecorded : nothingSignificant;
+  return data.withheld.length > 0
     ? 'No finding: everything the rules found is withheld.'
     : 'No finding: the session has none of the data that the rules need.';
 }

@@ -1,12 +1,15 @@
 import type { Load, Slo } from '../model/documents/serving.js';
-import { formatSetting, formatShareSetting, plural } from './format.js';
+import { formatQuantity, formatSetting, formatShareSetting, plural } from './format.js';
 
 /** "8 users", "5 req/s (Poisson)", "trace"; the same on every surface. */
 export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string {
   if (kind === 'closed') return plural(concurrency ?? 0, 'user');
   // Poisson is a name.
   const arrivals = kind === 'poisson' ? 'Poisson' : kind;
-  return rate === null ? arrivals : `${formatSetting(rate, 'req/s')} (${arrivals})`;
+  if (rate === null) return arrivals;
+  // The rate of a trace is computed, others are settings.
+  const text = kind === 'trace' ? formatQuantity(rate, 'req/s') : formatSetting(rate, 'req/s');
+  return `${text} (${arrivals})`;
 }
 
 const settingTime = (ms: number): string =>
