@@ -1,3 +1,4 @@
+import { InferscopeError } from '../model/errors.js';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { analyzeServing } from '../facts/serving/serving.js';
@@ -58,6 +59,12 @@ export async function runServing(
   const target = await targetOf(url, options, signal);
   const metricsUrl = options.metricsUrl ?? `${new URL(target.baseUrl).origin}/metrics`;
   const scraped = await scrapeServer(metricsUrl);
+  if (scraped === null && options.metricsUrl !== undefined)
+    throw new InferscopeError('E_SERVER_RESPONSE', {
+      what: `no metrics of a server at ${metricsUrl}`,
+      why: 'The page does not respond, or has no metric of vLLM, SGLang, TGI, llama.cpp or inferscope serve.',
+      fix: "Check --metrics-url, or leave it out: the server's queue is then not measured.",
+    });
   const seed = options.seed ?? freshSeed();
   const promptSeed = { url: target.baseUrl, model: target.model, seed, input_len: options.inputLen };
   const probe = options.probe

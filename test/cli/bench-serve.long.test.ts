@@ -76,6 +76,7 @@ test('a server that rejects every request is reported before any load', () => {
     expect(failure.fix).toContain(fix);
   }
   expectFailure(run(server.url.replace('http:', 'https:'), '--model', 'm'), 4, 'E_SERVER_UNREACHABLE');
+  expectFailure(run(server.url, '--metrics-url', `${server.url}/nothing`), 4, 'E_SERVER_RESPONSE');
   expectFailure(run(server.url, '--timeout', '400ms', ...body({ fault: 'hang' })), 4, 'E_SERVER_UNREACHABLE');
   // No tick for a server that the probe has not accepted.
   const shown = inferscope(setup, [
