@@ -67,6 +67,19 @@ test('uses the rooflines of a saved session: a named one, or the newest with tha
   expect(otherGpu.data.device.roofs).toBe('data-sheet');
 });
 
+test('the bandwidth of a CPU is that of the decode step with its KV cache, and has its level', async () => {
+  process.env['INFERSCOPE_HOME'] = testFolder();
+  const { id } = await sessionOf(homeFolders(), {});
+  const predicted = (inputLen: number) =>
+    predictDocumentOf({ model: 'llama-24m', dtype: 'int8', kernels: [], roofline: id, inputLen: [inputLen] });
+  // Weights of 24 MiB are between the measured sets of 16 and 64 MiB: 20 GB/s in the L3 and 10 GB/s in DRAM.
+  const [short, long] = [await predicted(16), await predicted(1900)];
+  const bandwidths = [short, long].map(({ data }) => data.device.bandwidth_bytes_per_s.value ?? Number.NaN);
+  expect(bandwidths[1]).toBeLessThan(bandwidths[0]!);
+  expect(long.data.device.bandwidth_level).toBe('DRAM');
+  expect(terminalView(predictView(long), { width: 120 })).toContain('bandwidth (DRAM) ');
+});
+
 test('a session of kernels is its own kernel table: no comparison, a time for every operation', async () => {
   process.env['INFERSCOPE_HOME'] = testFolder();
   const config = join(testFolder(), 'config.json');

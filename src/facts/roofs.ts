@@ -44,6 +44,30 @@ export function bandwidthAt(
   };
 }
 
+/** Measured peaks and read bandwidth of a CPU with their source: the one place for explain, predict, kernels and what-if. */
+export function measuredCpu(roofline: MachineRoofline): {
+  peak: (dtype: PeakDType) => Figure;
+  bandwidth: (workingSetBytes: number) => Figure;
+  /** The memory level that holds the working set: L1, L2, L3 or DRAM. */
+  bandwidthLevel: (workingSetBytes: number) => string;
+} {
+  const source = `measured roofline (${roofline.engine})`;
+  const peaks = computePeaks(roofline);
+  return {
+    peak: (dtype) => {
+      const value = dtype === 'tfloat32' ? undefined : peaks[dtype];
+      return value
+        ? figure(value, 'FLOP/s', source)
+        : missing('no_peak_for_dtype', `the roofline of this CPU has no ${dtype} peak`);
+    },
+    bandwidth: (bytes) => {
+      const { bytesPerS, level } = bandwidthAt(roofline, bytes);
+      return figure(bytesPerS, 'B/s', `${source}, ${level}`);
+    },
+    bandwidthLevel: (bytes) => bandwidthAt(roofline, bytes).level,
+  };
+}
+
 function bandwidthOf(point: BandwidthPoint): { bytesPerS: number; level: string } {
   return { bytesPerS: point.bytes_per_s, level: point.level };
 }

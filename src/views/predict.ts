@@ -3,7 +3,7 @@ import type { MeasuredStage, PredictResult, PredictStage } from '../model/docume
 import { caseText } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { formatCount, formatRange, plural } from '../vocabulary/format.js';
-import { peaksSentence, peakTexts } from '../vocabulary/peaks.js';
+import { bandwidthName, peaksSentence, peakTexts } from '../vocabulary/peaks.js';
 import { weightFormatLabel } from '../vocabulary/weight-formats.js';
 import type { Block, Text, Value, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
@@ -62,7 +62,7 @@ const peaks = ({ device, dtype }: PredictResult): string =>
   peaksSentence(
     peakTexts([
       [device.peak_dtype ?? dtype, device.peak_flops_per_s],
-      ['bandwidth', device.bandwidth_bytes_per_s],
+      [bandwidthName(device.bandwidth_level ?? null), device.bandwidth_bytes_per_s],
     ]),
   ) ?? '';
 

@@ -8,6 +8,10 @@ export type NamedPeak = readonly [name: string, peak: Figure];
 export const peakName = (dtype: string, ranAs: string): string =>
   ranAs === dtype ? dtype : `${dtype} as ${ranAs}`;
 
+/** "bandwidth (DRAM)", "bandwidth (L3)"; "bandwidth" is that of a GPU's memory. */
+export const bandwidthName = (level: string | null): string =>
+  level === null ? 'bandwidth' : `bandwidth (${level})`;
+
 /**
  * "bfloat16 989 TFLOP/s, bandwidth 4.80 TB/s: data sheet", or the reason why a peak is unknown.
  * @param severalSources some peaks are measured and others from the data sheet; else the first source stands for all

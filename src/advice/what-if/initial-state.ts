@@ -115,7 +115,7 @@ export async function plannedStates(
     if ('reason' in shape) return shape;
     // The cache level that holds data read by consecutive stages.
     const set = workingSetBytes(model, shape.batchSize, shape.contextTokens + shape.newTokens);
-    return { flops: cpuRoofs.peak, bandwidth: cpuRoofs.bandwidth(set) };
+    return { flops: cpuRoofs.peak, bandwidth: cpuRoofs.bandwidth(set), level: cpuRoofs.bandwidthLevel(set) };
   };
   return stages.map((waterfall) => {
     const shape = plannedShape(waterfall, workload);

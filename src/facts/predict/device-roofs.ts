@@ -5,8 +5,8 @@ import type { MachineRoofline } from '../../model/documents/roofline.js';
 import type { DType } from '../../model/dtype.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 import { InferscopeError } from '../../model/errors.js';
-import { figure, missing, type Figure } from '../../model/figure.js';
-import { bandwidthAt, computePeaks, gpuRoofs, peaksOf } from '../roofs.js';
+import { missing, type Figure } from '../../model/figure.js';
+import { computePeaks, gpuRoofs, measuredCpu, peaksOf } from '../roofs.js';
 
 /** Roofs of the device of a prediction. */
 export interface DeviceRoofs {
@@ -19,6 +19,8 @@ export interface DeviceRoofs {
   ranAs(dtype: DType): PeakDType;
   /** B/s at a working set: weights and KV cache of a step. */
   bandwidth(workingSetBytes: number): Figure;
+  /** The cache, or memory of a CPU, that holds a working set; null for the memory of a GPU. */
+  bandwidthLevel(workingSetBytes: number): string | null;
   launchNs: Figure;
   graphNodeNs: Figure;
 }
@@ -48,6 +50,7 @@ export function roofsOfGpu(
     peak,
     ranAs,
     bandwidth: (bytes) => (fits(bytes) ? roofs.l2Bandwidth : roofs.roofBandwidth),
+    bandwidthLevel: (bytes) => (fits(bytes) ? 'L2' : null),
     launchNs: roofs.launchNs,
     graphNodeNs: roofs.graphNodeNs,
   };
@@ -55,25 +58,14 @@ export function roofsOfGpu(
 
 /** Measured roofs of this machine's CPU through the embedded engine. */
 export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
-  const peaks = computePeaks(roofline);
   const noLaunches = missing('cpu', 'a CPU has no kernel launches');
-  const source = `measured, ${roofline.engine}`;
   return {
     kind: 'cpu',
     name: roofline.cpu_model,
     roofs: 'measured',
-    peaks,
-    peak: (dtype) => {
-      const flops = peaks[dtype] ?? null;
-      return flops === null
-        ? missing('no_peak_for_dtype', `the roofline of this CPU has no ${dtype} peak`)
-        : figure(flops, 'FLOP/s', source);
-    },
+    peaks: computePeaks(roofline),
+    ...measuredCpu(roofline),
     ranAs: (dtype) => dtype,
-    bandwidth: (bytes) => {
-      const bandwidth = bandwidthAt(roofline, bytes);
-      return figure(bandwidth.bytesPerS, 'B/s', `${source}, at this working set (${bandwidth.level})`);
-    },
     launchNs: noLaunches,
     graphNodeNs: noLaunches,
   };

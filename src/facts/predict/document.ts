@@ -1,5 +1,4 @@
 import { peakName } from '../../vocabulary/peaks.js';
-import { weightBytes } from '../../llm/storage.js';
 import type { Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
@@ -21,7 +20,7 @@ import type { StageModel } from './fused-kernel.js';
 import { readKernelTable } from './kernel-table.js';
 import { readMeasuredStages } from './measured.js';
 import { pointsOf } from './points.js';
-import { predict, type PredictPoint } from './predict.js';
+import { predict, type PredictPoint, workingSetOf } from './predict.js';
 import { weightFormatLabel } from '../../vocabulary/weight-formats.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
@@ -91,6 +90,8 @@ export async function predictDocument(
   const isOther = ranAs !== null && ranAs !== model.storage.weights.name;
   const compared = isOther ? points.map((point) => ({ ...point, measured: [] })) : points;
   const { stages, validation, error } = predict({ model, roofs, points: compared, table });
+  const [first] = points;
+  const workingSet = workingSetOf(first!.outputLen > 1 ? 'decode' : 'prefill', first!, model);
   const result: PredictResult = {
     model: {
       name: model.name,
@@ -106,7 +107,8 @@ export async function predictDocument(
       roofs: roofs.roofs,
       peak_flops_per_s: roofs.peak(computeDtype),
       peak_dtype: peakName(computeDtype, roofs.ranAs(computeDtype)),
-      bandwidth_bytes_per_s: roofs.bandwidth(weightBytes(model.architecture, model.storage).total),
+      bandwidth_bytes_per_s: roofs.bandwidth(workingSet),
+      bandwidth_level: roofs.bandwidthLevel(workingSet),
       launch_ns: roofs.launchNs,
       graph_node_ns: roofs.graphNodeNs,
     },

@@ -88,11 +88,26 @@ function roofOf(roofs: DeviceRoofs, workingSetBytes: number): Roof {
   };
 }
 
+/** Step i of output − 1 reads the prompt + i: this is the mean. */
+const meanShape = (phase: 'prefill' | 'decode', point: PredictPoint, { architecture }: StageModel) =>
+  generationShape(architecture, phase, { ...point, generated: (point.outputLen - 2) / 2 });
+
+/** Weights and KV cache that the mean step of a stage reads, bytes. */
+export function workingSetOf(phase: 'prefill' | 'decode', point: PredictPoint, model: StageModel): number {
+  const { architecture, storage } = model;
+  const shape = meanShape(phase, point, model);
+  const context = {
+    kvCache: storage.kvCache,
+    batchSize: shape.batchSize,
+    contextTokens: shape.contextTokens + shape.newTokens,
+    sourceTokens: shape.source?.tokens ?? 0,
+  };
+  return weightBytes(architecture, storage).total + kvCacheBytes(architecture, context);
+}
+
 /** A stage with its kernels at measured times (null without a table) and at the roofs. */
 function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, roofs, table }: PredictInput) {
-  const { architecture, storage } = model;
-  // Step i of output − 1 reads the prompt + i: this is the mean.
-  const shape = generationShape(architecture, phase, { ...point, generated: (point.outputLen - 2) / 2 });
+  const shape = meanShape(phase, point, model);
   const launch: Launch = phase === 'decode' ? point.launch : 'eager';
   const plan: StagePlan = {
     shape,
@@ -100,13 +115,7 @@ function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, r
     launch,
     reserved: point.launch === 'graph' ? point.inputLen + point.outputLen : null,
   };
-  const context = {
-    kvCache: storage.kvCache,
-    batchSize: shape.batchSize,
-    contextTokens: shape.contextTokens + shape.newTokens,
-    sourceTokens: shape.source?.tokens ?? 0,
-  };
-  const workingSet = weightBytes(architecture, storage).total + kvCacheBytes(architecture, context);
+  const workingSet = workingSetOf(phase, point, model);
   const ops = unfusedOps(model, plan);
   const roof = roofOf(roofs, workingSet);
   const kernels = stageKernels(model, plan);

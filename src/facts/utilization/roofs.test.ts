@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { figure } from '../../model/figure.js';
 import { exampleGpuRoofline } from '../../model/documents/test-gpu-roofline.js';
+import { bandwidthName, peakTexts } from '../../vocabulary/peaks.js';
 import { deviceOf, ordinalOf } from '../device.js';
-import { exampleRoofline } from '../test-session.js';
+import { roofsOfCpu } from '../predict/device-roofs.js';
+import { exampleRoofline, mebibyte } from '../test-session.js';
 import { openDatabase } from '../../session/database.js';
 import { queryRows, type SessionDatabase } from '../../session/query.js';
 import { float32RanAs, utilizationRoofs } from './roofs.js';
@@ -69,6 +71,23 @@ test('a CPU uses the measured roofs at the working set; without them the reason 
   expect([mbu.value, roof_share.value]).toEqual([0.5, 0.5]);
   const unmeasured = utilizationRoofs(facts, noRooflines, { onCpu: true }).peak('float32');
   expect(unmeasured.value === null ? unmeasured.reason.code : null).toBe('no_roofline');
+});
+
+test('the peaks of a CPU are the same in explain and predict, with the level of the bandwidth', () => {
+  const roofline = exampleRoofline();
+  const facts = { hardware: { cpu_model: 'test CPU' }, workload: fixtureWorkload({ device: 'cpu' }) };
+  const ofExplain = utilizationRoofs(facts, { cpu: roofline, gpu: null }, { onCpu: true });
+  const ofPredict = roofsOfCpu(roofline);
+  const set = 80 * mebibyte;
+  const texts = [ofExplain, ofPredict].map((roofs) =>
+    peakTexts([
+      ['float32', roofs.peak('float32')],
+      [bandwidthName(roofs.bandwidthLevel(set)), roofs.bandwidth(set)],
+    ]),
+  );
+  expect(texts[1]).toEqual(texts[0]);
+  expect(texts[0]![0]).toMatch(/^float32 100 GFLOP\/s, bandwidth \(DRAM\) 10\.0 GB\/s: measured roofline/);
+  expect(ofPredict.peak('bfloat16')).toEqual(ofExplain.peak('bfloat16'));
 });
 
 test('finds the GPU of a session', () => {

@@ -1,11 +1,11 @@
 import type { PeakFlops } from '../../llm/utilization.js';
 import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
-import { figure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
+import { missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../device.js';
-import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
+import { gpuRoofs, measuredCpu } from '../roofs.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Denominators of MFU, MBU and roof_share. Figures have a source and cover all devices of a group. */
@@ -16,6 +16,8 @@ export interface UtilizationRoofs {
   /** Data sheet (GPU) or measured (CPU). */
   peak: (dtype: PeakDType) => Figure;
   bandwidth: (workingSetBytes: number) => Figure;
+  /** The memory level of a CPU that holds a working set; null for the memory of a GPU. */
+  bandwidthLevel: (workingSetBytes: number) => string | null;
   /** Measured peaks, for roof_share; missing without a measurement. */
   measuredPeak: (dtype: PeakDType) => Figure;
   measuredBandwidth: (workingSetBytes: number) => Figure;
@@ -46,6 +48,7 @@ export function utilizationRoofs(
     devices,
     peak: (dtype) => roofs.mfuFlops(ranAs(dtype)),
     bandwidth: () => roofs.mbuBandwidth,
+    bandwidthLevel: () => null,
     measuredPeak: (dtype) => (roofs.measured === null ? notMeasured : roofs.measuredFlops(ranAs(dtype))),
     measuredBandwidth: () => (roofs.measured === null ? notMeasured : roofs.measuredBandwidth),
   };
@@ -69,24 +72,16 @@ function cpuRoofs(model: unknown, roofline: MachineRoofline | null): Utilization
     'no_roofline',
     'a CPU has no data-sheet peak, and the session has no measured one (inferscope profile measures it)',
   );
-  const peaks = roofline ? computePeaks(roofline) : {};
-  const source = roofline ? `measured roofline (${roofline.engine})` : '';
-  const peak = (dtype: PeakDType): Figure => {
-    if (!roofline) return notMeasured;
-    const value = dtype === 'tfloat32' ? undefined : peaks[dtype];
-    return value ? figure(value, 'FLOP/s', source) : missing('unknown_peak', `no ${dtype} roof was measured`);
-  };
-  const bandwidth = (bytes: number): Figure => {
-    if (!roofline) return notMeasured;
-    const reached = bandwidthAt(roofline, bytes);
-    return figure(reached.bytesPerS, 'B/s', `${source}, ${reached.level}`);
-  };
+  const measured = roofline && measuredCpu(roofline);
+  const peak = (dtype: PeakDType): Figure => measured?.peak(dtype) ?? notMeasured;
+  const bandwidth = (bytes: number): Figure => measured?.bandwidth(bytes) ?? notMeasured;
   return {
     kind: 'cpu',
     name: typeof model === 'string' ? model : null,
     devices: 1,
     peak,
     bandwidth,
+    bandwidthLevel: (bytes) => measured?.bandwidthLevel(bytes) ?? null,
     measuredPeak: peak,
     measuredBandwidth: bandwidth,
   };

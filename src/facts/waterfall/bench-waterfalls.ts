@@ -205,6 +205,7 @@ export function peaksAt(
   return {
     flops: (dtype) => measuredElseSheet(roofs.measuredPeak(dtype), roofs.peak(dtype)),
     bandwidth: measuredElseSheet(roofs.measuredBandwidth(workingSet), roofs.bandwidth(workingSet)),
+    level: roofs.bandwidthLevel(workingSet),
   };
 }
 

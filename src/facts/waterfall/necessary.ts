@@ -10,7 +10,7 @@ import type { GpuRoofs } from '../roofs.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { neededPeaks } from '../utilization/roofs.js';
-import { type NamedPeak, peakName, peakTexts } from '../../vocabulary/peaks.js';
+import { bandwidthName, type NamedPeak, peakName, peakTexts } from '../../vocabulary/peaks.js';
 
 /**
  * Time that the model's operations need on this device, ms. Work is the whole model's, peaks are the sum of all its
@@ -31,6 +31,8 @@ export interface NecessaryTime {
 export interface Peaks {
   flops: (dtype: DType) => Figure;
   bandwidth: Figure;
+  /** The memory level of that bandwidth, on a CPU; default: the memory of the device. */
+  level?: string | null;
   /** Share of the data sheet's peak that was measured; null if clocks were not throttled then. */
   throttledShare?: (dtype: DType) => number | null;
   /** Whether only one of this peak and the bandwidth was measured; default: no. */
@@ -139,5 +141,5 @@ export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks)
     peaks.flops(dtype),
   ]);
   const severalSources = dtypes.some((dtype) => peaks.hasSeveralSources?.(dtype) ?? false);
-  return peakTexts([...named, ['bandwidth', peaks.bandwidth]], { severalSources });
+  return peakTexts([...named, [bandwidthName(peaks.level ?? null), peaks.bandwidth]], { severalSources });
 }

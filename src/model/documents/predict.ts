@@ -138,7 +138,14 @@ const predictResultSchema = z.object({
     roofs: z.enum(['measured', 'data-sheet']),
     peak_flops_per_s: figureSchema,
     peak_dtype: z.string().optional().describe('The dtype of that peak: what the GEMMs compute in (1.2).'),
-    bandwidth_bytes_per_s: figureSchema.describe('At the working set of the weights.'),
+    bandwidth_bytes_per_s: figureSchema.describe(
+      'At the working set of the first decode step: weights and KV cache, as in explain.',
+    ),
+    bandwidth_level: z
+      .string()
+      .nullable()
+      .optional()
+      .describe("The memory level that holds this working set; null: a GPU's memory (1.3)."),
     launch_ns: figureSchema,
     graph_node_ns: figureSchema,
   }),
@@ -170,7 +177,7 @@ const predictResultSchema = z.object({
     ),
 });
 
-export const predictVersion = '1.2';
+export const predictVersion = '1.3';
 export const predictDocumentSchema = documentSchema('predict', predictVersion, predictResultSchema);
 
 export type PredictAssumption = z.infer<typeof predictAssumptionSchema>;
