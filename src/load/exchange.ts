@@ -162,7 +162,8 @@ export function exchange(
 }
 
 /** OpenSSL's message is a line of its source; the reason is in a separate field. */
-function failureText(error: (NodeJS.ErrnoException & { reason?: string }) | null): string {
+/** Words for a socket's error. */
+export function failureText(error: (NodeJS.ErrnoException & { reason?: string }) | null): string {
   if (error === null) return 'The server closed the connection.';
   if (error.reason !== undefined && error.code !== undefined) return `${error.reason} (${error.code})`;
   return error.message || error.code || error.name;

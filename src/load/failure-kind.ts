@@ -16,6 +16,10 @@ export function failureKind(error: Error | null, answered: boolean, sent: boolea
   return sent ? 'disconnected' : 'connect';
 }
 
+/** What to do where no TLS connection was made. */
+export const tlsFix =
+  'Check the certificate, or NODE_EXTRA_CA_CERTS for one of your own. A server without TLS needs http://.';
+
 const failureLabels: Record<string, string> = {
   connect: 'no connection',
   tls: 'TLS failed',

@@ -3,7 +3,7 @@ import type { Probe } from '../model/documents/serving.js';
 import { median } from '../model/statistics.js';
 import { monotonicNs } from '../model/clock.js';
 import type { Exchange } from './exchange.js';
-import { failureWords } from './failure-kind.js';
+import { failureWords, tlsFix } from './failure-kind.js';
 import { makePrompt, type PromptTokenizer } from './prompts.js';
 import type { Random } from '../model/random.js';
 import { runPoint } from './run-point.js';
@@ -95,7 +95,7 @@ function probeFailure({ status, error }: Exchange, target: LoadTarget): Infersco
       why: `${failureWords(status)}${serverText}`,
       fix: {
         connect: 'Start the server, or check host and port. `inferscope serve` starts one to try.',
-        tls: 'Check the certificate, or NODE_EXTRA_CA_CERTS for one of your own.',
+        tls: tlsFix,
         disconnected: "Look at the server's log; it closed the connection.",
         timeout: 'Raise --timeout, or look whether the server hangs.',
       }[status],

@@ -75,7 +75,8 @@ test('a server that rejects every request is reported before any load', () => {
     expect(failure.why).toContain(why);
     expect(failure.fix).toContain(fix);
   }
-  expectFailure(run(server.url.replace('http:', 'https:'), '--model', 'm'), 4, 'E_SERVER_UNREACHABLE');
+  const https = run(server.url.replace('http:', 'https:'), '--model', 'm');
+  expect(expectFailure(https, 4, 'E_SERVER_UNREACHABLE').fix).toContain('http://');
   expectFailure(run(server.url, '--metrics-url', `${server.url}/nothing`), 4, 'E_SERVER_RESPONSE');
   expectFailure(run(server.url, '--timeout', '400ms', ...body({ fault: 'hang' })), 4, 'E_SERVER_UNREACHABLE');
   // No tick for a server that the probe has not accepted.

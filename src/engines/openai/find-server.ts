@@ -1,5 +1,7 @@
+import { failureText } from '../../load/exchange.js';
+import { failureKind, failureWords, tlsFix } from '../../load/failure-kind.js';
 import process from 'node:process';
-import { InferscopeError, messageOf } from '../../model/errors.js';
+import { InferscopeError } from '../../model/errors.js';
 import { smallPage } from '../../model/small-page.js';
 
 interface ServedModel {
@@ -66,7 +68,9 @@ export async function servedModels(
       {
         what: `no answer from ${url}`,
         why: reasonOf(error),
-        fix: 'Start the server, or check host and port. `inferscope serve` starts one to try.',
+        fix: isTlsFailure(error)
+          ? tlsFix
+          : 'Start the server, or check host and port. `inferscope serve` starts one to try.',
       },
       { cause: error },
     );
@@ -96,10 +100,14 @@ const reasons: Record<string, string> = {
   EAI_AGAIN: 'The name server did not answer (EAI_AGAIN).',
 };
 
+const isTlsFailure = (error: unknown): boolean => failureKind(error as Error, false, false) === 'tls';
+
 function reasonOf(error: unknown): string {
   const { code = '', name } = error as { code?: string; name?: string };
   if (name === 'TimeoutError') return 'It did not answer within 10 s.';
-  return reasons[code] ?? (messageOf(error) || code || String(error));
+  if (reasons[code] !== undefined) return reasons[code];
+  const text = failureText(error as Error);
+  return isTlsFailure(error) ? `${failureWords('tls')}: ${text}` : text;
 }
 
 /**
