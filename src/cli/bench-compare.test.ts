@@ -7,6 +7,7 @@ import { sessionOf } from '../facts/test-session.js';
 import { benchPoint } from '../model/bench.js';
 import { homeFolders } from '../session/home.js';
 import { renameSession } from '../session/edit.js';
+import { openSession } from '../session/open.js';
 import { comparedSide, refuseSame } from '../compare/metrics/bench-side.js';
 import { parseGates } from './bench-compare.js';
 import { writeBaseline } from '../compare/metrics/baseline-store.js';
@@ -82,6 +83,15 @@ test('an unknown side is an error that lists what exists', async () => {
     parts: { why: 'It measured mode=a:1, mode=b.' },
   });
   await expect(comparedSide(join(root, 'none.json'), home)).rejects.toMatchObject({ code: 'E_USAGE' });
+});
+
+test('a session with a name that ends in .json is a side', async () => {
+  await renameSession(await openSession(id, home), 'results.json', home);
+  expect((await comparedSide('results.json', home)).side).toMatchObject({
+    baseline: null,
+    sessions: [{ id }],
+  });
+  await renameSession(await openSession(id, home), 'run:one', home);
 });
 
 test('compares two variants of one session, but not a variant with itself', async () => {

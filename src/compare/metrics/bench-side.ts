@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { SideData } from './compare.js';
 import { refuseShared } from './pairs.js';
 import { comparable, sampleSessions } from './sample.js';
@@ -15,7 +16,15 @@ import { baselineNames, isBaselineFile, readBaseline } from './baseline-store.js
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE, E_RECORD_FILE
  */
 export async function comparedSide(selector: string, home: Home = homeFolders()): Promise<SideData> {
-  if (isBaselineFile(selector)) return storedSide(selector, home);
+  if (isBaselineFile(selector)) {
+    if (existsSync(selector)) return storedSide(selector, home);
+    // A session's name may end in .json, too; the message is about the file.
+    const session = await openSession(selector, home, comparable).catch((error: unknown) => {
+      if (isUnknown(error)) return null;
+      throw error;
+    });
+    return session === null ? storedSide(selector, home) : sessionSide(session, { selector, variant: null });
+  }
   const found = await sessionOf(selector, home);
   if (found === null) return storedSide(selector, home);
   return sessionSide(found.session, { selector, variant: found.variant });

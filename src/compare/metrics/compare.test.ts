@@ -135,6 +135,7 @@ describe('metrics without a verdict', () => {
       expect.objectContaining({
         parts: expect.objectContaining({
           why: 'The first has TPOT. The second has TTFT.',
+          fix: expect.stringContaining('with a metric in common') as string,
         }),
       }),
     );
@@ -145,6 +146,11 @@ describe('metrics without a verdict', () => {
           what: 'a and b have no load or batch in common',
           why: 'The first has batch 1, 16 in + 8 out; batch 8, 16 in + 8 out; 8 users. The second has 16 users.',
         }),
+      }),
+    );
+    expect(() => compare([...atUsers('8 users'), ...atUsers('2 users')], atUsers('16 users'))).toThrow(
+      expect.objectContaining({
+        parts: expect.objectContaining({ why: 'The first has 2 users; 8 users. The second has 16 users.' }),
       }),
     );
     expect(() => compare([metric(before)], [metric(after)], [{ metric: 'topt', share: 0 }])).toThrow(

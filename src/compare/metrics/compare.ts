@@ -60,7 +60,7 @@ export function compareSides(
   const metricPairs = pairsOf(base.metrics, now.metrics, (common, [baseList, nowList]) => ({
     what: `${base.side.selector} and ${now.side.selector} have no ${common} in common`,
     why: `The first has ${baseList}. The second has ${nowList}.`,
-    fix: 'Compare benchmarks with a load or batch in common. One variant of several is chosen as in @last:mode=eager.',
+    fix: `Compare benchmarks with a ${common} in common. One variant of several is chosen as in @last:mode=eager.`,
   }));
   const common = metricPairs.flatMap((pair) => (pair.base && pair.now ? [pair.base] : []));
   for (const { metric } of gates) checkGate(metric, common);

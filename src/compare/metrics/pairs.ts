@@ -58,7 +58,9 @@ const metricList = (side: readonly SampledMetric[]): string =>
 const pointList = (side: readonly SampledMetric[]): string =>
   firstOf(
     new Set(
-      side.map(({ point }) => (point === null ? 'figures without a load or batch' : pointLabel(point))),
+      sortedPoints(side.map(({ point }) => point)).map((point) =>
+        point === null ? 'figures without a load or batch' : pointLabel(point),
+      ),
     ),
   );
 
