@@ -86,7 +86,7 @@ test('repeats of one process have a spread: only p is missing, and only an optio
   expect(textOf(false)).toMatch(/p, because .*the values of a side are from one process/);
   expect(textOf(false)).toContain('or use --within-process');
   expect(textOf(true)).not.toContain('or use --within-process');
-  expect(textOf(true)).toContain('Measure with more --launches');
+  expect(textOf(true)).toMatch(/Measure an engine with more\s+--launches/);
 });
 
 test('loads are drawn as a line per side over their points, one point relative to the base', () => {

@@ -59,6 +59,10 @@ function sideName({ selector, baseline, variant, sessions }: ComparedSide): stri
   return variant === null ? named : `${named}:${variant}`;
 }
 
+/** Only benchmarks of an engine have launches: load tests and captures do not. */
+const moreValues =
+  'Measure an engine with more --launches, anything else in several sessions and compare their baselines (inferscope baseline set)';
+
 function notes({ comparisons, power, within_process: isWithin, gates }: BenchCompare): Text[] {
   const tested = comparisons.filter(({ method }) => method !== null);
   const isRankTest = tested.some(({ method }) => method === 'mann_whitney');
@@ -81,8 +85,8 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
     ...unclaimedNote(
       comparisons,
       isWithin
-        ? 'Measure with more --launches, or compare baselines of several sessions (inferscope baseline set).'
-        : 'Measure with more --launches, compare baselines of several sessions (inferscope baseline set), or use --within-process to compare repeats or requests of one process.',
+        ? `${moreValues}.`
+        : `${moreValues}, or use --within-process to compare repeats or requests of one process.`,
     ),
     ...withinProcessNote(isWithin),
   ];

@@ -71,8 +71,15 @@ describe('too few launches for rank tests', () => {
     expect(found.comparisons[0]).toMatchObject({ method: 'welch', verdict: 'worse', p_mann_whitney: 0.1 });
     expect(found.power).toHaveLength(1);
     expect(found.power[0]).toContain('With 3 against 3 values a rank test cannot reach p < 0.05');
-    expect(found.power[0]).toContain('(1 metric: smallest possible p 0.10, 4 values per side would suffice)');
+    expect(found.power[0]).toContain('(1 metric: smallest possible p 0.10)');
+    expect(found.power[0]).toContain('With --launches 4, ranks decide.');
     expect(found.result).toBe('failed');
+    // Requests of a load test are no launches.
+    const [from, to] = [
+      [10, 10.1, 9.9],
+      [12, 12.1, 11.9],
+    ].map((list) => metric(list, { basis: 'repeats' }));
+    expect(compare([from!], [to!], [], true).power[0]).toContain('With 4 values per side, ranks decide.');
   });
   test('4 against 4 suffices for one metric, not for three; gated metrics are corrected among themselves', () => {
     const named = (name: string, values: number[]) => metric(values, { id: name, name });
@@ -82,9 +89,7 @@ describe('too few launches for rank tests', () => {
     // 2/70 alone; 4 × 2/70 = 0.11 together; 3 × 2/70 = 0.086.
     const all = compare(low, high);
     expect(all.comparisons.every(({ method }) => method === 'welch')).toBe(true);
-    expect(all.power[0]).toContain(
-      '(4 metrics corrected together: smallest possible p 0.11, 5 values per side would suffice)',
-    );
+    expect(all.power[0]).toContain('(4 metrics corrected together: smallest possible p 0.11)');
     // Two gated metrics and two others need the same: it is said once.
     const few = [low, high].map((side) =>
       side.map((one) => ({ ...one, values: one.values.slice(0, 3) })),

@@ -223,7 +223,8 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
     return [
       {
         values: sizes(first).join(' against '),
-        words: `${metrics}: smallest possible p ${formatNumber(smallestP, 2)}, ${minValuesPerSide(familyPairs.length)} values per side would suffice`,
+        words: `${metrics}: smallest possible p ${formatNumber(smallestP, 2)}`,
+        areLaunches: knownOf(first).basis === 'launches',
         needed: minValuesPerSide(familyPairs.length),
       },
     ];
@@ -231,8 +232,11 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
   const [first] = short;
   if (!first) return [];
   const needed = Math.max(...short.map((decision) => decision.needed));
+  const enough = short.every(({ areLaunches }) => areLaunches)
+    ? `--launches ${needed}`
+    : `${needed} values per side`;
   return [
-    `With ${first.values} values a rank test cannot reach p < 0.05 (${[...new Set(short.map(({ words }) => words))].join('; ')}). Welch's t-test on the logarithms decides instead; it assumes that launches vary normally. With --launches ${needed}, ranks decide.`,
+    `With ${first.values} values a rank test cannot reach p < 0.05 (${[...new Set(short.map(({ words }) => words))].join('; ')}). Welch's t-test on the logarithms decides instead; it assumes that the values vary normally. With ${enough}, ranks decide.`,
   ];
 }
 
