@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { figure } from '../model/figure.js';
 import { explainSession } from '../advice/explain/explain.js';
 import { analyzeTrace } from '../facts/trace/trace.js';
 import { fixture, imported } from '../facts/trace/test-import.js';
@@ -210,6 +211,17 @@ test('notes name what was counted, and a reason once', () => {
   expect(text({ phases }).match(/it ran ahead/g)).toHaveLength(1);
   const onCpu = { ...source, gpu_used: false };
   expect(text({ source: onCpu })).not.toContain('Exposed');
+});
+
+test('the count of instances says that it is of the profiled run where times are clean', () => {
+  const phases = data.phases.map((phase) => ({
+    ...phase,
+    clean_ms: figure(phase.wall.mean_ns / 1e6, 'ms', 'clean'),
+  }));
+  const text = (trace: typeof data) =>
+    markdownView(capturesView({ ...captures, trace: { ...captures.trace!, data: trace } }));
+  expect(text({ ...data, phases })).toContain('n: instances under the profiler');
+  expect(text(data)).not.toContain('n: instances under the profiler');
 });
 
 test('a capture without marked phases is called whole capture', () => {

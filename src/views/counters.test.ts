@@ -30,7 +30,7 @@ const kernel = (name: string, stage: string | null): KernelCounters => ({
   l1_hit_rate: percent(0),
   l2_hit_rate: percent(50),
   occupancy: { achieved: percent(15), theoretical: percent(19), limits: [], limited_by: ['registers'] },
-  registers_per_thread: figure(168, '', 'ncu'),
+  registers_per_thread: figure(32, '', 'ncu'),
   shared_memory_per_block: figure(164_864, 'B', 'ncu'),
   waves: figure(0, '', 'ncu'),
   tensor_pipe: none,
@@ -110,7 +110,7 @@ test('details have every number that was collected of a kernel', () => {
   expect(text).toMatchObject({
     bound: 'latency: SM 6.1 % of peak',
     'hit rates': 'L1 0 % · L2 50 %',
-    launch: 'registers per thread 168 · shared memory per block 161 KiB · waves of blocks <0.01',
+    launch: 'registers per thread 32 · shared memory per block 161 KiB · waves of blocks <0.01',
     occupancy: '15 % of 19 % possible, limited by registers',
   });
   expect(text['roofline']).toMatch(/^8\.07 TFLOP\/s, 3\.1 % of the 264 TFLOP\/s that 55\.4 FLOP per byte/);

@@ -163,6 +163,9 @@ function boundOf({ bound: { by, cause, text } }: KernelCounters): Text {
 const withoutUnit = (figure: Figure): Value =>
   figure.value === null ? { figure } : { n: figure.value, unit: '' };
 
+/** A whole number: 32, not 32.0. */
+const countOf = (figure: Figure): Value => (figure.value === null ? { figure } : { count: figure.value });
+
 /** ncu rounds to hundredths, so 0 means less than 0.005. */
 function wavesOf(waves: Figure): Value {
   if (waves.value === null) return { figure: waves };
@@ -220,7 +223,7 @@ function kernelBlocks(kernel: KernelCounters, label: Value): Block[] {
     [
       'launch',
       knownFigures([
-        ['registers per thread', kernel.registers_per_thread, withoutUnit],
+        ['registers per thread', kernel.registers_per_thread, countOf],
         ['shared memory per block', kernel.shared_memory_per_block],
         ['waves of blocks', kernel.waves, wavesOf],
       ]),

@@ -55,7 +55,7 @@ export function withExplanation(
     const findings = sections.filter(({ id }) => id === 'findings');
     return { ...view, sections: [...findings, ...view.sections] };
   }
-  const { first, rest } = firstScreen(view.lead);
+  const { first, rest } = firstScreen(withoutStatedIssues(view, explain).lead);
   return {
     ...view,
     lead: [
@@ -85,18 +85,26 @@ const machineIssueCodes = new Set(['machine_not_idle', 'cpu_steal']);
 const isStated = ({ code }: Issue, { machine }: ExplainResult): boolean =>
   machine.busy && machineIssueCodes.has(code);
 
-/** Removes from a summary what the explanation above it states. */
-export function withoutRepeats(view: View, explain: Document<ExplainResult> | null): View {
+/** Removes issues that the explanation above a view states. */
+export function withoutStatedIssues(view: View, explain: Document<ExplainResult> | null): View {
   if (!explain) return view;
-  const { data } = explain;
   return {
     ...view,
     lead: view.lead.map((block) =>
       block.type === 'issues'
-        ? { ...block, issues: block.issues.filter((issue) => !isStated(issue, data)) }
+        ? { ...block, issues: block.issues.filter((issue) => !isStated(issue, explain.data)) }
         : block,
     ),
-    sections: view.sections.filter(({ restated }) => data.stages.length === 0 || restated !== true),
+  };
+}
+
+/** Removes from a summary what the explanation above it states. */
+export function withoutRepeats(view: View, explain: Document<ExplainResult> | null): View {
+  if (!explain) return view;
+  const { sections, ...shown } = withoutStatedIssues(view, explain);
+  return {
+    ...shown,
+    sections: sections.filter(({ restated }) => explain.data.stages.length === 0 || restated !== true),
   };
 }
 

@@ -89,7 +89,7 @@ test('has a row per shape; bytes moved per second and the used share are compute
   expect(table).toMatchObject([
     {
       shape: '1×256×2048',
-      stages: 'decode',
+      stages: 'decode step',
       calls: 396,
       total_ns: 396e3,
       moved_bytes_per_s: 2 * 256 * 2048 * 1e6,

@@ -1,11 +1,13 @@
 import type { Document } from '../model/document.js';
 import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
+import type { PhaseKind } from '../model/documents/trace-phase.js';
 import { type Figure, missing } from '../model/figure.js';
 import type { Block, Text, View } from './block.js';
 import { shapeLabel } from '../vocabulary/gemm-shape.js';
 import { movedPerSecond, oncePerShape, usedShare, largeGemms } from './gemm-rows.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
+import { phaseLabel } from '../vocabulary/stages.js';
 
 /** Rows of a table; further shapes are folded below it. */
 const maxShapes = 20;
@@ -187,7 +189,9 @@ const wavesOf = (figure: Figure): Text =>
   figure.value === null ? { figure } : { n: figure.value, unit: '', digits: figure.value < 0.1 ? 1 : 2 };
 const typeOf = ({ dtype }: Gemm): Text => dtype ?? { missing: 'the source does not name the type' };
 const stagesOf = ({ stages }: Gemm): Text =>
-  stages.length === 0 ? { missing: 'the source has no stages' } : stages.join(', ');
+  stages.length === 0
+    ? { missing: 'the source has no stages' }
+    : stages.map((kind) => phaseLabel(kind as PhaseKind)).join(', ');
 const madeBy = ({ made_by: [first, ...others] }: Gemm): Text =>
   first === undefined
     ? { missing: 'the source names no operator or algorithm' }

@@ -177,7 +177,13 @@ function phaseTable(phases: readonly TracePhase[], label: PhaseLabel, gpuUsed: b
     `sd and median are of the times under the profiler${gpuUsed ? '; launches are API calls that launched kernels, fewer than kernels with CUDA graphs' : ''}`,
     [
       { id: 'phase', head: 'stage', wraps: true, cell: ({ label }) => label },
-      { id: 'instances', head: 'n', ...number, cell: ({ n }) => ({ count: n }) },
+      {
+        id: 'instances',
+        head: 'n',
+        ...number,
+        ...(hasCleanTimes && { meaning: 'instances under the profiler' }),
+        cell: ({ n }) => ({ count: n }),
+      },
       {
         id: 'mean_ms',
         head: 'mean',

@@ -51,6 +51,11 @@ test('a time under a profiler has another name than a clean time', () => {
   expect(headlineOf({ stages: [{ ...stage!, clean_ms }] })!.figure.name).toBe('decode');
 });
 
+test('a range of the program has the label of its kind, not "other"', () => {
+  const [stage] = testExplain().data.stages;
+  expect(headlineOf({ stages: [{ ...stage!, kind: 'other' }] })!.text).toMatch(/^step 23\.3 ms, /);
+});
+
 test('a request of open-loop load says where its time starts', () => {
   const [stage] = testExplain().data.stages;
   const request = { ...stage!, kind: 'request' as const, from_schedule: true as const };

@@ -32,7 +32,7 @@ export function headlineOf(
   const time = headlineTime(stage);
   const ms = time.value;
   if (ms === null) return null;
-  const name = `${kind === 'outside' ? 'capture' : kind}${stage.from_schedule ? ' from schedule' : ''}`;
+  const name = `${kind === 'outside' ? 'capture' : kind === 'other' ? 'step' : kind}${stage.from_schedule ? ' from schedule' : ''}`;
   const parts = [
     `${name} ${formatFigure(time)}${perStep[kind] ?? ''}`,
     ...ttftOf(points),

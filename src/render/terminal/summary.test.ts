@@ -60,5 +60,6 @@ test.each(shown)(
     }
     const details = terminalView(view, { width: 80, level: 2, explain });
     expect(details).toContain('Warning 4');
+    if (view.explains !== 'findings') expect(details).not.toContain('Warning 0');
   },
 );

@@ -2,7 +2,7 @@ import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { asTyped } from '../../model/program-name.js';
 import type { Block, Level, Section, View } from '../../views/block.js';
-import { withExplanation, withoutRepeats } from '../../views/explain.js';
+import { withExplanation, withoutRepeats, withoutStatedIssues } from '../../views/explain.js';
 import { nbsp } from '../../vocabulary/format.js';
 import { parts, plainText } from '../value.js';
 import { barLines } from './bars.js';
@@ -58,7 +58,7 @@ function viewText(
 ): string {
   const width = readingWidth(columns);
   const explanation = withExplanation({ ...view, lead: [], sections: [] }, explain);
-  const shown = level < 2 ? withoutRepeats(view, explain) : view;
+  const shown = level < 2 ? withoutRepeats(view, explain) : withoutStatedIssues(view, explain);
   const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${oneLine(inert(view.title))}`;
   const lines = [
     ...hanging('', title, width),

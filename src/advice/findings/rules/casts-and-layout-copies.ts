@@ -97,11 +97,13 @@ async function finding(context: FindingContext, stage: StageFacts, times: Conver
             round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM phase_kernels WHERE step_kind = '${kind}'
        AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${times.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
-    (rows) =>
-      rows
+    (rows) => {
+      const calls = rows
         .slice(0, times.dequantized ? 3 : 2)
         .map((row) => `${row.kernel}: ${callsOf(row)}`)
-        .join('; '),
+        .join('; ');
+      return times.dequantized ? `all kernels of these names, other uses included: ${calls}` : calls;
+    },
   );
   const text = weights >= time / 2 ? wordsForWeights(times, stage) : wordsForTensors(times, stage);
   return {
