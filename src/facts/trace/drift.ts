@@ -89,7 +89,7 @@ const tooFewSteps = (steps: number): Figure =>
 
 /**
  * Theil-Sen: the median slope of all pairs, robust to outliers in up to a third of the steps. The interval uses
- * Kendall's variance.
+ * Kendall's variance. Slopes are of logarithms: no run ends more than 100 % faster than it started.
  */
 function changeOf(steps: readonly RelativeTime[], spanNs: number): Figure {
   const stride = Math.ceil(steps.length / maxSteps);
@@ -98,22 +98,20 @@ function changeOf(steps: readonly RelativeTime[], spanNs: number): Figure {
   for (const [i, a] of sampled.entries()) {
     for (const b of sampled.slice(i + 1)) {
       if (b.start_ns > a.start_ns)
-        slopes.push((spanNs * (b.relative - a.relative)) / (b.start_ns - a.start_ns));
+        slopes.push((spanNs * Math.log(b.relative / a.relative)) / (b.start_ns - a.start_ns));
     }
   }
   slopes.sort((a, b) => a - b);
   const n = sampled.length;
   const halfWidth = (normal975 * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18)) / slopes.length / 2;
+  const changeAt = (fraction: number): number => Math.expm1(percentile(slopes, fraction));
   return figure(
-    percentile(slopes, 0.5),
+    changeAt(0.5),
     'ratio',
-    'Theil-Sen slope of time / median time of steps with the same work, over the run',
+    'exp(Theil-Sen slope of log(time / median time of steps with the same work), over the run) − 1',
     {
       n: steps.length,
-      ci95: [
-        percentile(slopes, Math.max(0, 0.5 - halfWidth)),
-        percentile(slopes, Math.min(1, 0.5 + halfWidth)),
-      ],
+      ci95: [changeAt(Math.max(0, 0.5 - halfWidth)), changeAt(Math.min(1, 0.5 + halfWidth))],
     },
   );
 }

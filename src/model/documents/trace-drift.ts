@@ -15,7 +15,7 @@ export const driftSchema = z.object({
     ),
   span_ns: z.number().describe('From the first of them to the last.'),
   change: figureSchema.describe(
-    'Change from the start of the span to its end, of the time of a step: Theil-Sen slope, 95 % by Sen (1968).',
+    'Change from the start of the span to its end, of the time of a step: Theil-Sen slope of logarithms, 95 % by Sen (1968).',
   ),
   parts: z
     .array(z.object({ from_ns: z.number(), steps: count, relative: z.number().nullable() }))
