@@ -50,6 +50,10 @@ function deviceField(device: Record<string, unknown>, field: DeviceField): numbe
   return isPossible ? Number(value) : null;
 }
 
+/** The name of a device; null if absent or empty, as ROCm builds without device names write it. */
+const deviceName = ({ name }: Record<string, unknown>): string | null =>
+  typeof name === 'string' && name.trim() !== '' ? name : null;
+
 /** Number of devices without a name or with an impossible size; 1 if deviceProperties is not a list. */
 export function countOddDevices(facts: ReadonlyMap<string, unknown>): number {
   const devices = facts.get('deviceProperties') ?? [];
@@ -57,7 +61,7 @@ export function countOddDevices(facts: ReadonlyMap<string, unknown>): number {
   const fields = Object.keys(maxDeviceFields) as DeviceField[];
   return devices.map(asRecord).filter((device) => {
     const isOdd = fields.some((field) => device[field] !== undefined && deviceField(device, field) === null);
-    return isOdd || typeof device['name'] !== 'string';
+    return isOdd || deviceName(device) === null;
   }).length;
 }
 
@@ -65,8 +69,9 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
   const devices = facts.get('deviceProperties');
   const first = asRecord(Array.isArray(devices) ? devices[0] : null);
   const hardware: Record<string, Fact> = {};
-  if (typeof first['name'] === 'string') {
-    hardware['gpu_name'] = first['name'];
+  const name = deviceName(first);
+  if (name !== null) hardware['gpu_name'] = name;
+  if (Object.keys(first).length > 0) {
     hardware['gpu_count'] = (devices as unknown[]).length;
     hardware['gpu_memory_bytes'] = deviceField(first, 'totalGlobalMem');
     hardware['gpu_sm_count'] = deviceField(first, 'numSms');

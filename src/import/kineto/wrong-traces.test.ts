@@ -69,8 +69,10 @@ describe('valid traces with wrong content', () => {
       const trace = { ...readTrace(tinyTrace), deviceProperties };
       const { facts, issues } = await fillTables(writeTrace(JSON.stringify(trace)));
       const issue = issues.find(({ code }) => code === 'device_properties_impossible');
+      expect(facts.hardware['gpu_name']).not.toBe('');
       return [issue?.count ?? 0, facts.hardware['gpu_memory_bytes'] ?? null];
     };
+    expect(await loadWithDevices([{ ...device, name: '' }])).toEqual([1, 150109880320]);
     expect(await loadWithDevices([device])).toEqual([0, 150109880320]);
     expect(await loadWithDevices([])).toEqual([0, null]);
     expect(await loadWithDevices('H200')).toEqual([1, null]);
