@@ -32,7 +32,8 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
     }));
     const drawnSeries = series.filter((line) => line.points.filter(([, y]) => y !== null).length > 1);
     if (drawnSeries.length === 0) return [];
-    const title = latencyLabels[metric];
+    const [onlySeries] = drawnSeries.length === 1 ? drawnSeries : [];
+    const title = onlySeries ? `${latencyLabels[metric]} ${onlySeries.name}` : latencyLabels[metric];
     return [
       {
         type: 'chart',
@@ -45,7 +46,7 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
           panels: [{ unit: 'ms', series: drawnSeries }],
         },
         behind: tableOf(
-          title,
+          latencyLabels[metric],
           [
             { id: 'load', head: 'load', wraps: true, cell: ({ label }) => label },
             ...drawnStatistics.map(({ id, name }) => ({

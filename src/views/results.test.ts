@@ -306,6 +306,16 @@ it('draws latencies with our definition against load, ordered by served rate', (
       ],
     },
   });
+  const onlyP99 = loads.map((load) => ({
+    ...load,
+    metrics: load.metrics.map((metric) => ({
+      ...metric,
+      file: metric.file.filter(({ statistic: id }) => id !== 'median'),
+    })),
+  }));
+  const oneLine = { ...results, data: { session, captures: [{ ...captures[0]!, points: onlyP99 }] } };
+  const section = resultsView(oneLine).sections.find(({ id }) => id === 'latency')!;
+  expect(section.blocks).toMatchObject([{ title: 'TTFT p99', label: 'TTFT p99 against the load' }]);
   expect(view.sections.map(({ id }) => id)).not.toContain('latency');
 });
 
