@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 python=${INFERSCOPE_PYTHON:-python3}
 mkdir -p "$out/nsys" "$out/ncu" "$out/time"
 # Programs of stock.py and engine.py mark nothing: inferscope's hooks do, as below `inferscope run`.
-[[ $faults == stock* || $faults == s[dfgh]_* || $faults == engine* || $faults == e[wf]_* ]] && hooks=$here/../../python/inferscope_probe
+[[ $faults == stock* || $faults == s[dfghkl]_* || $faults == engine* || $faults == e[wf]_* ]] && hooks=$here/../../python/inferscope_probe
 # vLLM compiles all layers but one, and all engines but the first, from its cache.
 [[ $faults == engine* || $faults == e[wf]_* ]] && export TORCHINDUCTOR_FORCE_DISABLE_CACHES=0 VLLM_ENABLE_V1_MULTIPROCESSING=0 VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1
 step() {

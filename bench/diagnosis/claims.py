@@ -383,10 +383,12 @@ class Program:
             "host_copies": self.copied_before,
             "copied_expert_weights": self.grouped_experts,
             "elementwise_norm_overhead": lambda: self.compiled(work),
+            "prompt_logits": lambda: self.with_forward(functools.partial(self.clock.original, logits_to_keep=1), work),
         }
         if self.kind.id == "looped" and stage == "decode" and rule == "elementwise_norm_overhead":
             return {"graph": (before, lambda: self.graphed_decode(compile_first=True))}
-        if rule == "launch_bound" and stage == "prefill":
+        # A graph also takes the work of the host out of the path, which is the advice of host_bound.
+        if rule in ("launch_bound", "host_bound") and stage == "prefill":
             return {"graph": (before, lambda: self.graphed_prefill(work))}
         if rule == "launch_bound":
             graph = {"graph": (before, lambda: self.graphed_decode(compile_first=self.kind.id in ("checked", "uncompiled", "ungraphed")))}

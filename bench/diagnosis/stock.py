@@ -13,9 +13,9 @@ import compiled
 from case import Case
 from stock_kinds import DECODES, FAMILIES, KINDS, PREFILLS, Kind, Stock
 
-SEEDS = {"stock-development": 1, "stock-earlier": 11, "stock-validation": 12, "stock-combined": 10}
-"""Seeds 2 to 9 and 11 were used for validation before, until their results were inspected."""
-PREFIXES = {"stock-development": "sd", "stock-earlier": "sg", "stock-validation": "sh", "stock-combined": "sf"}
+SEEDS = {"stock-development": 1, "stock-earlier": 12, "stock-validation": 14, "stock-combined": 15}
+"""Seeds 2 to 9, 11 and 12 were used for validation before, until their results were inspected."""
+PREFIXES = {"stock-development": "sd", "stock-earlier": "sh", "stock-validation": "sk", "stock-combined": "sl"}
 LIMIT_S = 150
 ALL_KINDS = KINDS + compiled.KINDS
 

@@ -17,6 +17,7 @@ export const issueCodes = {
     means: 'the hypervisor gave CPU time of this virtual machine to others',
     fix: 'measure on a dedicated machine',
   },
+  interrupted_steps: { means: 'something interrupted a few steps, and means leave these out' },
   late_samples: {
     means: 'host samples were missed: the sampling process was busy',
     fix: 'leave it a free core',

@@ -1,3 +1,4 @@
+import { interruptedStepIssues } from '../../facts/utilization/steps.js';
 import { document, type Document } from '../../model/document.js';
 import { type ExplainResult, explainVersion } from '../../model/documents/explain.js';
 import { hasSubject } from '../../model/subjects.js';
@@ -54,7 +55,10 @@ export async function explainSession(
         session: session.user.name ?? session.id,
       }).map((step) => ({ ...step, command: belowLauncher(step.command, manifest) })),
     };
-    return document('explain', explainVersion, result, session.issues);
+    return document('explain', explainVersion, result, [
+      ...session.issues,
+      ...(await interruptedStepIssues(session, database)),
+    ]);
   } finally {
     await database.close();
   }

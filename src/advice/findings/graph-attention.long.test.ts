@@ -5,7 +5,7 @@ import { explainArchive } from './test-planted-faults.js';
 
 test('a graph leaves as much as was measured: with a mask, attention repeats keys and values of 530 tokens', async () => {
   const { findings } = await explainArchive(
-    'test/fixtures/diagnosis-stock-validation/sh_05_detokenized-fixed.tgz',
+    'test/fixtures/diagnosis-stock/sh_05_detokenized-fixed.tgz',
   );
   const { gain } = findings.find(({ id }) => id === 'launch_bound:decode')!;
   const measured = claims.claims.find(

@@ -10,7 +10,7 @@ import {
 } from './test-planted-faults.js';
 
 /** Programs of a half that no GPU time was left for. */
-const notCaptured = new Set(['sf_01_watched_detokenized', 'sf_04_offloaded_collected']);
+const notCaptured = new Set(['sl_05_autocast_sampled']);
 
 test.each([
   ['combined', 'test/fixtures/diagnosis-combined', 'table of programs with two faults'],

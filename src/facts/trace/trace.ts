@@ -3,6 +3,7 @@ import { environmentFacts } from '../environment.js';
 import { document, type Document } from '../../model/document.js';
 import { type TraceResult, traceVersion } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
+import { interruptedStepIssues } from '../utilization/steps.js';
 import { utilizationIssues, utilizationOfTrace } from '../utilization/utilization.js';
 import { readAttribution } from './attribution.js';
 import { readClasses } from './classes.js';
@@ -86,5 +87,9 @@ async function analyzeScope(
     ...otherParts,
   };
   const impossibleIssues = utilizationIssues(utilization?.stages ?? []);
-  return document('trace', traceVersion, result, [...session.issues, ...impossibleIssues]);
+  return document('trace', traceVersion, result, [
+    ...session.issues,
+    ...impossibleIssues,
+    ...(await interruptedStepIssues(session, scope.database)),
+  ]);
 }

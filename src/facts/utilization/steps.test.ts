@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { testHome } from '../../session/test-folder.js';
-import { readRecordedSteps } from './steps.js';
+import { interruptedStepIssues, readRecordedSteps } from './steps.js';
 import { ms, sessionsIn, step } from './test-hand.js';
 
 const session = sessionsIn(testHome());
@@ -37,4 +37,36 @@ test('only the last step of an iteration runs to its end', async () => {
   );
   expect(sources.slice(0, 2)).toEqual([null, 'the stages']);
   await database.close();
+});
+
+test('a rare decode step of ten medians is in no mean, and is named', async () => {
+  const steps = (longMs: number, count = 60) =>
+    Array.from({ length: count }, (_, index) => {
+      const start = index * 1000;
+      return step('clean', 'decode', start, start + (index === 30 ? longMs : 4), {
+        step_index: null,
+        iteration: index,
+      });
+    });
+  const read = async (stages: ReturnType<typeof steps>) => {
+    const opened = await session({ stages, iterations: [] }, { clean: 'clean' });
+    const database = await opened.connect();
+    const { length } = await readRecordedSteps(database, 'clean', { rank: 0 });
+    const texts = (await interruptedStepIssues(opened, database)).map(({ text }) => text);
+    await database.close();
+    return { length, texts };
+  };
+  expect(await read(steps(352))).toEqual({
+    length: 59,
+    texts: [
+      'Without a profiler 1 of 60 decode steps took up to 352 ms, the median 4.00 ms: means leave out steps of ten medians and more.',
+    ],
+  });
+  // 39 ms may be a step of the program; one of 40 steps is not rare; prefills differ in length.
+  expect(await read(steps(39))).toEqual({ length: 60, texts: [] });
+  expect(await read(steps(352, 40))).toEqual({ length: 40, texts: [] });
+  expect(await read(steps(352).map((one) => ({ ...one, kind: 'prefill' })))).toEqual({
+    length: 60,
+    texts: [],
+  });
 });

@@ -1,6 +1,11 @@
+import type { Issue } from '../../model/document.js';
 import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
+import { percentile } from '../../model/statistics.js';
+import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { plural } from '../../vocabulary/format.js';
+import { quantity, sentence } from '../../vocabulary/sentence-template.js';
 import { makeStageSizes, sizeColumns } from '../trace/known-sizes.js';
 
 /**
@@ -53,15 +58,28 @@ export const callKinds = [...stepKinds, 'other'] as const satisfies readonly Pha
  * @param toIterationEnd a decode step on the host clock that is the last step of its iteration runs to the end of the
  *   iteration, if `iterations` has it
  * @param kinds stages that are read; other ones are not seen as following
+ * @returns without interrupted steps (interruptedStepIssues)
  */
 export async function readRecordedSteps(
   database: SessionDatabase,
   executionId: string,
-  {
-    rank = null,
-    toIterationEnd = false,
-    kinds = stepKinds,
-  }: { rank?: number | null; toIterationEnd?: boolean; kinds?: readonly PhaseKind[] } = {},
+  choice: StepChoice = {},
+): Promise<RecordedStep[]> {
+  const steps = await readAllSteps(database, executionId, choice);
+  const left = new Set(interruptedAmong(steps).flatMap(({ interrupted }) => interrupted));
+  return steps.filter((step) => !left.has(step));
+}
+
+interface StepChoice {
+  rank?: number | null;
+  toIterationEnd?: boolean;
+  kinds?: readonly PhaseKind[];
+}
+
+async function readAllSteps(
+  database: SessionDatabase,
+  executionId: string,
+  { rank = null, toIterationEnd = false, kinds = stepKinds }: StepChoice,
 ): Promise<RecordedStep[]> {
   await makeStageSizes(database);
   return database.query<RecordedStep>(
@@ -83,6 +101,59 @@ export async function readRecordedSteps(
      ORDER BY s.pid, s.start_ns`,
     [executionId],
   );
+}
+
+/** An interrupted decode step takes ten times the median of its batch size or more, and at most one in 50 does. */
+const [interruptedMedians, maxInterruptedShare] = [10, 0.02];
+
+/** Decode steps of one batch size that were interrupted, and the median of all of them. */
+interface Interrupted {
+  interrupted: RecordedStep[];
+  of: number;
+  medianNs: number;
+}
+
+/**
+ * Decode steps that something outside of the program interrupted: a mean over a hundred steps with one of 100 times the
+ * median is the time of no step. Steps of other kinds differ in size, and may take ten times the median for a reason.
+ */
+function interruptedAmong(steps: readonly RecordedStep[]): Interrupted[] {
+  const groups = new Map<string, RecordedStep[]>();
+  for (const step of steps) {
+    if (step.kind !== 'decode') continue;
+    const key = JSON.stringify([step.batch_size, step.point]);
+    groups.set(key, [...(groups.get(key) ?? []), step]);
+  }
+  return [...groups.values()].flatMap((group) => {
+    const medianNs = percentile(
+      group.map(({ wall_ns }) => wall_ns).toSorted((a, b) => a - b),
+      0.5,
+    );
+    const interrupted = group.filter(({ wall_ns }) => wall_ns >= interruptedMedians * medianNs);
+    const isRare = interrupted.length <= maxInterruptedShare * group.length;
+    return interrupted.length > 0 && isRare ? { interrupted, of: group.length, medianNs } : [];
+  });
+}
+
+/** Warnings about the interrupted steps of executions without a profiler, which readRecordedSteps leaves out. */
+export async function interruptedStepIssues(
+  { manifest }: Pick<Session, 'manifest'>,
+  database: SessionDatabase,
+): Promise<Issue[]> {
+  const clean = manifest.executions.filter(({ purpose }) => purpose === 'clean');
+  const issues: Issue[] = [];
+  for (const { execution_id } of clean) {
+    const steps = await readAllSteps(database, execution_id, { rank: 0, toIterationEnd: true });
+    for (const { interrupted, of, medianNs } of interruptedAmong(steps)) {
+      const longest = quantity(Math.max(...interrupted.map(({ wall_ns }) => wall_ns)) / 1e6, 'ms');
+      issues.push({
+        code: 'interrupted_steps',
+        severity: 'warning',
+        ...sentence`Without a profiler ${interrupted.length} of ${plural(of, 'decode step')} took up to ${longest}, the median ${quantity(medianNs / 1e6, 'ms')}: means leave out steps of ten medians and more.`,
+      });
+    }
+  }
+  return issues;
 }
 
 /** Decode steps of completed repeats, on the first rank. */
