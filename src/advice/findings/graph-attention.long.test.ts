@@ -4,9 +4,7 @@ import { medianOf } from '../../../bench/diagnosis/median.js';
 import { explainArchive } from './test-planted-faults.js';
 
 test('a graph leaves as much as was measured: with a mask, attention repeats keys and values of 530 tokens', async () => {
-  const { findings } = await explainArchive(
-    'test/fixtures/diagnosis-stock/sh_05_detokenized-fixed.tgz',
-  );
+  const { findings } = await explainArchive('test/fixtures/diagnosis-stock/sh_05_detokenized-fixed.tgz');
   const { gain } = findings.find(({ id }) => id === 'launch_bound:decode')!;
   const measured = claims.claims.find(
     ({ program, rule, stage, variant }) =>
