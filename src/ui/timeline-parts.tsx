@@ -78,7 +78,7 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
       id="timeline"
       tabindex={0}
       role="application"
-      aria-label="Timeline: W and S zoom, A and D move, F fits, V sums up what is seen, M measures, C closes all but one group, Up and Down choose a group, Enter closes or opens it"
+      aria-label="Timeline: W and S zoom, A and D move, F fits, Z zooms to the selection, Comma and Period select the previous and next event of a row, L goes to the launch and back, V sums up what is seen, M measures, C closes all but one group, Up and Down choose a group, Enter closes or opens it"
     >
       <canvas></canvas>
     </div>
@@ -89,7 +89,8 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
         <p class="hint">
           Zoom: wheel or <kbd>W</kbd> <kbd>S</kbd> · Move: drag or <kbd>A</kbd> <kbd>D</kbd> · Sum up and list
           a range: <kbd>Shift</kbd> and drag, or <kbd>V</kbd> for what is visible · Show an event and what
-          launched it: click · Search: <kbd>/</kbd> · Close or open a rank or GPU: click, or <kbd>↑</kbd>{' '}
+          launched it: click or <kbd>L</kbd> · Previous and next of its row: <kbd>,</kbd> <kbd>.</kbd> · Zoom
+          to it: <kbd>Z</kbd> · Search: <kbd>/</kbd> · Close or open a rank or GPU: click, or <kbd>↑</kbd>{' '}
           <kbd>↓</kbd> <kbd>Enter</kbd>; <kbd>C</kbd> closes all others
         </p>
       </div>

@@ -286,3 +286,35 @@ it('lists the single events of the visible range by keyboard, sorted and in page
   await expect.poll(() => page.locator('#selection *').count()).toBe(0);
   await page.close();
 });
+
+it('walks along a row, zooms to an event, and goes to its launch and back by keyboard', async () => {
+  const page = await ui.open(ui.pathOf(name, '/timeline'));
+  await waitForTimeline(page);
+  await page.keyboard.press('/');
+  await page.keyboard.type('nvjet');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#event dl');
+  await page.focus('#timeline');
+  const stateOf = (parameter: string): string => new URL(page.url()).searchParams.get(parameter) ?? '';
+  const width = (): number => Number(stateOf('end')) - Number(stateOf('start'));
+  await expect.poll(() => stateOf('event')).toMatch(/^\d+,\d+$/);
+  const [lane, index] = stateOf('event').split(',').map(Number) as [number, number];
+  const before = width();
+  await page.keyboard.press('.');
+  await expect.poll(() => stateOf('event')).toBe(`${lane},${index + 1}`);
+  await page.keyboard.press(',');
+  await expect.poll(() => stateOf('event')).toBe(`${lane},${index}`);
+  expect(width()).toBeCloseTo(before, -1);
+  await page.keyboard.press('l');
+  await expect.poll(() => stateOf('event').split(',')[0]).not.toBe(String(lane));
+  await page.keyboard.press('l');
+  await expect.poll(() => stateOf('event')).toBe(`${lane},${index}`);
+  await page.keyboard.press('z');
+  const event = await page.evaluate<{ start: number; end: number }>(
+    `fetch('${ui.pathOf(name, '/api')}/event?' + new URLSearchParams({ execution: '${stateOf('execution')}', lane: ${lane}, index: ${index} })).then((answer) => answer.json())`,
+  );
+  await expect.poll(width).toBeCloseTo(1.3 * (event.end - event.start), -2);
+  await page.keyboard.press('f');
+  await expect.poll(width).toBeGreaterThan(before);
+  await page.close();
+});

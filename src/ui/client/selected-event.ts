@@ -17,6 +17,8 @@ interface EventTarget {
 export class SelectedEvent {
   private readonly details = byId('event');
   place: Place | null = null;
+  /** The call that launched the selected event, or the kernel that it launched. */
+  private launch: Place | null = null;
 
   constructor(private readonly target: EventTarget) {}
 
@@ -28,6 +30,7 @@ export class SelectedEvent {
     const { start, end, launch } = event;
     const { lane } = place;
     this.place = place;
+    this.launch = launch?.place ?? null;
     picture.scene.event = { lane, start, end };
     picture.scene.launch = launch && { lane: launch.place.lane, start: launch.start, end: launch.end };
     this.showDetails(event);
@@ -41,8 +44,25 @@ export class SelectedEvent {
 
   leave(): void {
     const { scene } = this.target.picture;
-    this.place = scene.event = scene.launch = null;
+    this.place = this.launch = scene.event = scene.launch = null;
     this.details.replaceChildren();
+  }
+
+  /** Selects the event before or after the selected one in its row, without a change of zoom. */
+  async step(by: -1 | 1): Promise<void> {
+    if (!this.place || this.place.index + by < 0) return;
+    const { lane, index } = this.place;
+    await this.select({ lane, index: index + by }, false);
+    const { event, range } = this.target.picture.scene;
+    if (!event || (event.start >= range.start && event.end <= range.end)) return;
+    const middle = (event.start + event.end) / 2;
+    range.show(middle - range.width / 2, middle + range.width / 2);
+    this.target.changed();
+  }
+
+  /** Goes from a kernel to the call that launched it, and back. */
+  async followLaunch(): Promise<void> {
+    if (this.launch) await this.select(this.launch, true);
   }
 
   private showDetails(event: EventDetails): void {
@@ -50,9 +70,7 @@ export class SelectedEvent {
     const { start, end, named, facts } = event;
     const duration = end - start;
     const times = `${formatTimeTick(duration, Math.max(1, duration / 100))}, from ${formatTimeTick(start, Math.max(1, duration / 10))}`;
-    const followLaunch = (): void => {
-      if (event.launch) void this.select(event.launch.place, true).catch(failed);
-    };
+    const followLaunch = (): void => void this.followLaunch().catch(failed);
     const explained = element('div');
     void this.explain(event, explained);
     this.details.replaceChildren(

@@ -132,6 +132,13 @@ class TimelinePage {
       ArrowLeft: () => range.move(-0.15),
       ArrowRight: () => range.move(0.15),
       f: () => range.show(0, range.span),
+      z: () => {
+        const span = scene.event ?? scene.selected;
+        if (span) this.goTo(span.start, span.end);
+      },
+      ',': () => void this.event.step(-1).catch(failed),
+      '.': () => void this.event.step(1).catch(failed),
+      l: () => void this.event.followLaunch().catch(failed),
       m: measure,
       c: () => this.picture.closeOthers(),
       n: () => void this.find('next').catch(failed),
