@@ -50,7 +50,10 @@ export function define(command: Command): void {
       const withGemms = withRows('operators or BLAS calls', 'ops', 'gemms');
       const session = await openSession(selector ?? options.session, undefined, withGemms);
       const gemms = await analyzeGemms(session, { stage: options.stage ?? null });
-      if (gemms.data.gemms.length === 0) throw noGemms(session.id, options.stage);
+      if (gemms.data.gemms.length === 0) {
+        const all = options.stage === undefined ? gemms : await analyzeGemms(session, { stage: null });
+        throw noGemms(session.id, options.stage, all.data.gemms);
+      }
       const { limit } = options;
       if (limit !== undefined)
         gemms.data.gemms = gemms.data.gemms.slice(0, options.json || options.csv ? limit : undefined);
@@ -77,9 +80,24 @@ function parseStage(text: string): string {
   });
 }
 
-function noGemms(id: string, stage: string | undefined): InferscopeError {
+function noGemms(
+  id: string,
+  stage: string | undefined,
+  others: readonly { stages: readonly string[] }[],
+): InferscopeError {
+  const what = `session ${id} has no GEMM with a known shape${stage === undefined ? '' : ` in ${stage}`}`;
+  const stages = [...new Set(others.flatMap((gemm) => gemm.stages))].sort();
+  if (others.length > 0)
+    return new InferscopeError('E_USAGE', {
+      what,
+      why:
+        stages.length > 0
+          ? `It has GEMMs in ${stages.join(', ')}.`
+          : 'Its GEMMs were recorded without stages.',
+      fix: `To list all of them: inferscope gemm ${id}`,
+    });
   return new InferscopeError('E_USAGE', {
-    what: `session ${id} has no GEMM with a known shape${stage === undefined ? '' : ` in ${stage}`}`,
+    what,
     why: 'Shapes come from the PyTorch profiler (record_shapes) and from cuBLAS logs; nsys records none, and logs do not record stages.',
     fix: 'Record them: inferscope run --evaluator torch --gemm-log -- <command>',
   });

@@ -178,7 +178,7 @@ function columnsOf(
         ...number,
         cell: (gemm) => ({ figure: usedShare(gemm), utilization: true }),
       },
-      { id: 'made_by', head: 'kernel', drop: 0, cell: madeBy },
+      { id: 'made_by', head: madeByHead(gemms), drop: 0, cell: madeBy },
     ],
   };
 }
@@ -192,6 +192,14 @@ const stagesOf = ({ stages }: Gemm): Text =>
   stages.length === 0
     ? { missing: 'the source has no stages' }
     : stages.map((kind) => phaseLabel(kind as PhaseKind)).join(', ');
+/** A profiler names operators, a log algorithms. */
+const madeByHead = (gemms: readonly Gemm[]): string =>
+  gemms.every(({ source }) => source === 'profiler')
+    ? 'operator'
+    : gemms.some(({ source }) => source === 'profiler')
+      ? 'operator or algorithm'
+      : 'algorithm';
+
 const madeBy = ({ made_by: [first, ...others] }: Gemm): Text =>
   first === undefined
     ? { missing: 'the source names no operator or algorithm' }

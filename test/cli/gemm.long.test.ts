@@ -49,6 +49,13 @@ describe('gemm', () => {
     // M* = r·b·K·N / (2NK − r·b(K + N)), r = 989/4.8, b = 2
     expect(result.stdout.replaceAll(/\s+/g, ' ')).toContain('memory-bound up to M = 456');
     expect(widestLine(result.stdout)).toBeLessThanOrEqual(80);
+    expect(result.stdout).toMatch(/no room at 80 columns: [^)]*operator/);
+    const lacking = expectFailure(
+      inferscope(setup, ['gemm', 'torch', '--stage', 'mixed', '--json']),
+      2,
+      'E_USAGE',
+    );
+    expect(lacking.why).toBe('It has GEMMs in decode, prefill.');
   });
 
   test('cuBLAS logs have layouts and algorithms, without times', () => {
