@@ -32,8 +32,9 @@ export async function chooseCases(
     throw usage('--context-len needs --from-model', 'Named kernels take --seq-len.', '--seq-len 512,4096');
   }
   const defaults = usualSizes[target.gpu ? 'gpu' : 'cpu'];
+  const chosen = names.length > 0 ? [...new Set(names)] : kernelNames;
   const { cases, points } = sweepCases(
-    names.length > 0 ? [...new Set(names)] : kernelNames,
+    chosen,
     {
       batchSizes: options.batchSize ?? [defaults.batchSize],
       seqLens: options.seqLen ?? [defaults.seqLen],
@@ -46,11 +47,28 @@ export async function chooseCases(
   if (cases.length === 0) {
     throw new InferscopeError('E_DTYPE', {
       what: `${names.join(', ')} does not support ${target.dtypes.join(', ')}`,
-      why: 'Only gemm and linear support float8 and int8; tfloat32 applies to matrix multiplications.',
+      why: dtypeLimits,
       fix: 'Remove --dtype, or use --dtype bfloat16.',
     });
   }
-  return { cases, points, model: null, issues: [] };
+  return { cases, points, model: null, issues: leftOutIssues(chosen, target.dtypes, cases) };
+}
+
+const dtypeLimits =
+  'Only gemm and linear support float8 and int8; tfloat32 applies to matrix multiplications.';
+
+/** Requested dtypes that some of the kernels do not have. */
+function leftOutIssues(
+  names: readonly KernelName[],
+  dtypes: readonly string[],
+  cases: ChosenCases['cases'],
+): Issue[] {
+  return dtypes.flatMap((dtype): Issue[] => {
+    const lacking = names.filter((name) => !cases.some((one) => one.kernel === name && one.dtype === dtype));
+    if (lacking.length === 0) return [];
+    const text = `Not measured in ${dtype}: ${lacking.join(', ')}. ${dtypeLimits}`;
+    return [{ code: 'dtype_left_out', severity: 'info', text }];
+  });
 }
 
 async function chooseModelCases(

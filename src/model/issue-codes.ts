@@ -295,6 +295,7 @@ export const issueCodes = {
   flag_without_effect: { means: 'a flag has no effect with this engine' },
   dtype_of_engine: { means: 'the embedded engine computes in float32' },
   engine_fallback: { means: 'the embedded engine ran because no other is installed' },
+  dtype_left_out: { means: 'some kernels do not support a requested dtype' },
   embedded_engine: { means: 'kernels were measured on the CPU with the embedded engine' },
   container_elsewhere: { means: 'the container runs on another machine: its processes are not visible' },
   container_sampling: { means: 'the tool in the container failed at times' },
