@@ -10,9 +10,13 @@ test('names the kernels that do not have a requested dtype; the default dtypes a
         gpu: false,
         dtypes,
       })
-    ).issues.map(({ code, text }) => [code, text]);
+    ).issues.map(({ code, severity, text }) => [code, severity, text]);
   expect(await issuesOf(['swiglu', 'gemm'], ['float32', 'int8'])).toEqual([
-    ['dtype_left_out', expect.stringContaining('Not measured in int8: swiglu. Only gemm and linear')],
+    [
+      'dtype_left_out',
+      'warning',
+      expect.stringContaining('Not measured in int8: swiglu. Only gemm and linear'),
+    ],
   ]);
   expect(await issuesOf(['gemm'], ['int8'])).toEqual([]);
   for (const dtype of ['float32', 'bfloat16']) expect(await issuesOf([], [dtype])).toEqual([]);

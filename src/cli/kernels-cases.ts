@@ -67,7 +67,7 @@ function leftOutIssues(
     const lacking = names.filter((name) => !cases.some((one) => one.kernel === name && one.dtype === dtype));
     if (lacking.length === 0) return [];
     const text = `Not measured in ${dtype}: ${lacking.join(', ')}. ${dtypeLimits}`;
-    return [{ code: 'dtype_left_out', severity: 'info', text }];
+    return [{ code: 'dtype_left_out', severity: 'warning', text }];
   });
 }
 
