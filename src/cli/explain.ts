@@ -103,7 +103,7 @@ export function define(command: Command): void {
       const opened = await openSessionOrFile(selector ?? options.session);
       const session = (await saveContext(opened.id, context)) ? await openSession(opened.id) : opened;
       for (const extension of extensions) if (await extension.answer(session, options)) return;
-      const explanation = await explanationOf(session, options);
+      const explanation = await explanationOf(session, options, command);
       if (options.sql === undefined) {
         const { explainView } = await import('../views/explain.js');
         const { showView } = await import('./show-view.js');
@@ -112,6 +112,7 @@ export function define(command: Command): void {
           explainView(explanation, {
             limit: limit ?? (verbose ? 10 : undefined),
             allStages: stage !== undefined,
+            flags: flagsOf(options),
             verbose,
           }),
           options,
@@ -133,9 +134,16 @@ function refuseBoth(options: ExplainOptions & { whatIf?: string[]; verify?: stri
   });
 }
 
+/** Flags that choose what is shown, as typed. */
+const flagsOf = ({ stage, rank, device }: ExplainOptions): string =>
+  Object.entries({ stage, rank, device })
+    .map(([name, value]) => (value === undefined ? '' : ` --${name} ${value}`))
+    .join('');
+
 async function explanationOf(
   session: Session,
   { rank, device, stage }: ExplainOptions,
+  command: Command,
 ): Promise<Document<ExplainResult>> {
   const { explainSession, cachedExplanation } = await import('../advice/explain/explain.js');
   const explanation =
@@ -145,6 +153,12 @@ async function explanationOf(
           ...(rank === undefined ? {} : { rank }),
           ...(device === undefined ? {} : { device }),
         });
+  // Only these are read from the rows of a rank.
+  if (explanation.data.stages.every(({ source }) => source !== 'trace' && source !== 'operators'))
+    refuseUnused(command, ['rank', 'device'], {
+      why: 'The session has no timeline of ranks.',
+      fix: 'Remove it.',
+    });
   if (stage === undefined) return explanation;
   const data = withStage(explanation.data, stage);
   if (data.stages.length === 0 && data.without_waterfall.every((why) => why.stage !== stage))
@@ -161,6 +175,9 @@ function noSuchStage(stage: string, { stages }: ExplainResult): InferscopeError 
   });
 }
 
+/** A request consists of these: their findings explain its bars. */
+const stepsOfRequests: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed', 'sampling']);
+
 function withStage(data: ExplainResult, kind: string): ExplainResult {
   const stages = data.stages.filter((stage) => stage.kind === kind);
   const reasons = data.without_waterfall
@@ -170,7 +187,9 @@ function withStage(data: ExplainResult, kind: string): ExplainResult {
     ...data,
     preface: [...data.preface, ...reasons],
     stages,
-    findings: data.findings.filter(({ stage }) => stage === null || stage === kind),
+    findings: data.findings.filter(
+      ({ stage }) => stage === null || stage === kind || (kind === 'request' && stepsOfRequests.has(stage)),
+    ),
     without_waterfall: data.without_waterfall.filter(({ stage }) => stage === null || stage === kind),
   };
 }

@@ -28,6 +28,8 @@ import { namedKernels } from './trace-values.js';
 export interface FindingOptions {
   /** Show every stage bar by bar; otherwise only the leading ones, the others as one line each. */
   allStages?: boolean;
+  /** Flags that chose the stage, rank or device, for commands that must show the same: " --stage decode". */
+  flags?: string;
   /** Maximum findings. */
   limit?: number | undefined;
   /** Show evidence and causes; otherwise a summary ends with the commands that print them. */
@@ -61,7 +63,7 @@ const briefFindings = 3;
 
 export function findingBlocks(
   data: ExplainResult,
-  { limit, verbose = false, tables = false, withWaterfalls = true, places }: FindingOptions,
+  { flags = '', limit, verbose = false, tables = false, withWaterfalls = true, places }: FindingOptions,
 ): Block[] {
   const { findings } = data;
   const queries = numberedQueries(findings);
@@ -104,7 +106,7 @@ export function findingBlocks(
       pages: false,
       items: [
         {
-          command: `inferscope explain ${session} --sql 1`,
+          command: `inferscope explain ${session}${flags} --sql 1`,
           why: 'prints the query that evidence marks as [sql 1]',
         },
       ],
@@ -112,7 +114,7 @@ export function findingBlocks(
     !verbose && {
       type: 'commands',
       summary: true,
-      items: detailCommands(data, tables, withWaterfalls),
+      items: detailCommands(data, { tables, withWaterfalls, flags }),
     },
   ];
   return [
@@ -135,8 +137,7 @@ const sessionName = ({ session }: ExplainResult): string => session.name ?? sess
 /** Commands that print what a summary leaves out. */
 function detailCommands(
   data: ExplainResult,
-  tables: boolean,
-  withWaterfalls: boolean,
+  { tables, withWaterfalls, flags }: { tables: boolean; withWaterfalls: boolean; flags: string },
 ): { command: string; why: string }[] {
   const { findings, stages } = data;
   const session = sessionName(data);
@@ -144,7 +145,7 @@ function detailCommands(
     withWaterfalls && data.session.status === 'complete' && unexplainedStage(data) !== null;
   return [
     ...(stages.length + findings.length > 0
-      ? [{ command: `inferscope explain ${session} --verbose`, why: 'evidence, causes' }]
+      ? [{ command: `inferscope explain ${session}${flags} --verbose`, why: 'evidence, causes' }]
       : []),
     ...(tables || stages.length === 0
       ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]

@@ -50,6 +50,24 @@ describe('explain', () => {
     expect(rows.reduce((sum, row) => sum + Number(row[2]), 0)).toBeCloseTo(bar.ms, 6);
   });
 
+  test('commands of one stage have its flag, so that numbers of queries are those shown', () => {
+    const result = explain('b1', '--stage', 'decode', '--verbose');
+    expect(result.stdout).toContain('inferscope explain b1 --stage decode --sql 1');
+    expect(explain('b1', '--stage', 'decode').stdout).toContain(
+      'inferscope explain b1 --stage decode --verbose',
+    );
+  });
+
+  test('a request has the findings of its steps', () => {
+    const titles = (stage: string) =>
+      explainDocumentSchema
+        .parse(JSON.parse(explain('b1', '--stage', stage, '--json').stdout))
+        .data.findings.map(({ title }) => title);
+    const ofDecode = titles('decode');
+    expect(ofDecode.length).toBeGreaterThan(0);
+    expect(titles('request')).toEqual(expect.arrayContaining(ofDecode));
+  });
+
   test('--sql prints the query behind a piece of evidence, which can be run', () => {
     const query = explain('--sql', '1');
     expect(query.status, query.stderr).toBe(0);
@@ -82,6 +100,11 @@ describe('a file instead of a session', () => {
     expectFailure(explain(join(packageRoot(), 'package.json'), '--json'), 5, 'E_FORMAT_UNKNOWN');
     expectFailure(explain('nowhere.json.gz', '--json'), 2, 'E_SESSION_NOT_FOUND');
     expect(listSessions(setup).length).toBe(before + 1);
+  });
+
+  test('a rank of a session without a timeline is refused', () => {
+    const file = join(packageRoot(), 'test/fixtures/benchmark-results-recorded/guidellm-sweep.json');
+    expectFailure(explain(file, '--rank', '3', '--json'), 2, 'E_USAGE');
   });
 
   test('a stage that the session cannot have has its reason', () => {

@@ -208,7 +208,7 @@ export function withPinnedCopies(state: StageState): Effect {
     // Copies that the next kernel waits for stay exposed, but run at the link's rate.
     moreMs: Math.max(0, Math.min(exposed, pinned) - exposedAfter) + waits / 2,
     assumptions: [
-      'copies are issued one stage earlier from pinned memory and no kernel waits for them; high: they stay exposed, at the link rate',
+      'copies are issued one stage earlier from pinned memory and no kernel waits for them; at worst they stay exposed, at the link rate',
     ],
   };
 }

@@ -79,7 +79,7 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
   if (shape.newTokens === 1) return 'the prefill has one token';
   const rows = shape.batchSize * shape.newTokens;
   const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
-  const last = `the last GEMM of a prefill takes ${ms(gemmMs)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
+  const last = `the last GEMM of a prefill takes ${ms(gemmMs)}; its roofline is ${ms(all)} for logits of ${plural(rows, 'token')}, ${ms(needed)} for ${plural(shape.batchSize, 'token')}`;
   if (
     gemmMs < minAllRowsShare * all ||
     gemmMs > maxAllRowsFactor * all ||

@@ -97,7 +97,7 @@ async function finding(
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
     change:
       launches > 0
-        ? await changeFor(context, changeInside, inCuda.inside)
+        ? await changeFor(context, hasNoExperts(context) ? changeBranches : changeInside, inCuda.inside)
         : /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '')
           ? await changeFor(context, changeExplicit, inCuda.explicit)
           : ((await engineHostChange(context)) ?? (await changeFor(context, changeValues, inCuda.values))),
@@ -157,6 +157,17 @@ const changeInside: FoundDraft['change'] = {
   example:
     'y = torch._grouped_mm(x_by_expert, weights, offs=ends)  # no loop over experts; then torch.cuda.CUDAGraph or mode="reduce-overhead"',
 };
+
+/** The same for a model without experts. */
+const changeBranches: FoundDraft['change'] = {
+  kind: 'code',
+  text: 'Make the step independent of values that the host reads: replace branches and nonzero() by torch.where and masks, and take checks of values out of it. Then launch the whole step as a CUDA graph.',
+  example:
+    'y = torch.where(condition, a, b)  # no branch on a tensor; then torch.cuda.CUDAGraph or mode="reduce-overhead"',
+};
+
+const hasNoExperts = ({ model }: FindingContext): boolean =>
+  'architecture' in model && model.architecture.layers.every(({ mlp }) => mlp.kind !== 'moe');
 
 const changeValues: FoundDraft['change'] = {
   kind: 'code',
