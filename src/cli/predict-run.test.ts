@@ -80,6 +80,19 @@ test('the bandwidth of a CPU is that of the decode step with its KV cache, and h
   expect(terminalView(predictView(long), { width: 120 })).toContain('bandwidth (DRAM) ');
 });
 
+test('times of a session are not compared with predictions of other sizes, and a warning has its sizes', async () => {
+  process.env['INFERSCOPE_HOME'] = testFolder();
+  const { id } = await importSession('test/fixtures/diagnosis/launch_bound_decode-fault.tgz', homeFolders());
+  const own = await predictDocumentOf({ kernels: [], session: id });
+  const [batch, prompt] = [own.data.stages[0]!.batch_size, own.data.stages[0]!.input_len];
+  expect(own.data.stages.some(({ measured }) => measured.length > 0)).toBe(true);
+  const other = await predictDocumentOf({ kernels: [], session: id, batchSize: [batch * 2] });
+  expect(other.data.stages.flatMap(({ measured }) => measured)).toEqual([]);
+  expect(other.issues.find(({ code }) => code === 'other_sizes')?.text).toContain(
+    `batch ${batch}, prompt ${prompt}, `,
+  );
+});
+
 test('a session of kernels is its own kernel table: no comparison, a time for every operation', async () => {
   process.env['INFERSCOPE_HOME'] = testFolder();
   const config = join(testFolder(), 'config.json');

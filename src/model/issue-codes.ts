@@ -354,6 +354,9 @@ export const issueCodes = {
   other_dtype: {
     means: 'the prediction is in another dtype than the session ran in: measured times are not compared',
   },
+  other_sizes: {
+    means: 'the prediction is for other sizes than the session ran: measured times are not compared',
+  },
   roofline_above_measurement: {
     means: 'the roofline is above the measurement: model, dtype or roofs do not match',
   },

@@ -18,7 +18,7 @@ import { calibrationOf } from './calibration.js';
 import { checkPeak, type DeviceRoofs } from './device-roofs.js';
 import type { StageModel } from './fused-kernel.js';
 import { readKernelTable } from './kernel-table.js';
-import { readMeasuredStages } from './measured.js';
+import { type MeasuredStageTime, readMeasuredStages } from './measured.js';
 import { pointsOf } from './points.js';
 import { predict, type PredictPoint, workingSetOf } from './predict.js';
 import { weightFormatLabel } from '../../vocabulary/weight-formats.js';
@@ -130,8 +130,23 @@ export async function predictDocument(
           } satisfies Issue,
         ]
       : []),
+    ...otherSizesIssues(points, measured),
     ...issuesOf(result),
   ]);
+}
+
+/** Why a session's times are missing next to predictions of other sizes. */
+function otherSizesIssues(points: readonly PredictPoint[], measured: readonly MeasuredStageTime[]): Issue[] {
+  if (measured.length === 0 || points.some((point) => point.measured.length > 0)) return [];
+  const sizes = ({ batchSize, inputLen, outputLen }: MeasuredStageTime) =>
+    `batch ${batchSize}, prompt ${inputLen}, output ${outputLen}`;
+  return [
+    {
+      code: 'other_sizes',
+      severity: 'warning',
+      text: `The session ran ${[...new Set(measured.map(sizes))].slice(0, 3).join('; ')}: its times are not compared with predictions of other sizes.`,
+    },
+  ];
 }
 
 function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): PredictAssumption[] {

@@ -177,10 +177,11 @@ async function readTraceTimes(session: Session, requested: TypedShape): Promise<
   const { trace } = await analyzeCaptures(session);
   const { workload } = session.manifest;
   const recorded = await recordedSizes(session);
-  const batchSize = requested.batchSize ?? workload?.batch_size ?? recorded?.batchSize ?? null;
-  const inputLen = requested.inputLen ?? workload?.input_len ?? recorded?.inputLen ?? null;
+  // Typed sizes are those of a prediction; a session that does not record its own has run in them.
+  const batchSize = workload?.batch_size ?? recorded?.batchSize ?? requested.batchSize;
+  const inputLen = workload?.input_len ?? recorded?.inputLen ?? requested.inputLen;
   if (!trace || batchSize === null || inputLen === null) return [];
-  const outputLen = requested.outputLen ?? workload?.output_len ?? recorded?.outputLen ?? 2;
+  const outputLen = workload?.output_len ?? recorded?.outputLen ?? requested.outputLen ?? 2;
   const { data } = trace;
   return data.phases.flatMap(({ kind, ...phase }) => {
     if (kind !== 'prefill' && kind !== 'decode') return [];
