@@ -1,7 +1,7 @@
 import { gapParts } from '../../model/bars.js';
 import { fullDType } from '../../model/dtype.js';
 import { tables } from '../../model/tables.js';
-import { formatBytes, formatNs, formatPercent } from '../../vocabulary/format.js';
+import { formatBytes, formatNs, formatPercent, formatTimeTick } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { explainedKey } from './explained-key.js';
@@ -70,7 +70,7 @@ export async function eventDetails(
     .sort(([a], [b]) => lastColumns.indexOf(a) - lastColumns.indexOf(b))
     .map(([column, value]) => ({
       name: columnNames[column] ?? column.replace(/_(ns|bytes)$/, '').replaceAll('_', ' '),
-      text: textOf(column, value, timeline.from),
+      text: instants.test(column) ? instantText(Number(value) - timeline.from, times) : textOf(column, value),
       meaning: columns[column]?.doc ?? joinedColumns[column] ?? '',
     }))
     .sort((a, b) => Number(a.text.length > 60) - Number(b.text.length > 60));
@@ -105,17 +105,22 @@ function namedOn(table: string, row: Row): EventDetails['named'] {
   return table === 'ops' ? { page: 'operators', name } : null;
 }
 
-function textOf(column: string, value: unknown, from: number): string {
-  if (column.endsWith('_ns')) return formatNs(timeOf(column, Number(value), from));
+function textOf(column: string, value: unknown): string {
+  if (column.endsWith('_ns')) return formatNs(Number(value));
   if (column.endsWith('bytes')) return formatBytes(Number(value));
   if (column === 'roof_share') return formatPercent(Number(value));
   if (column === 'dtype') return fullDType(String(value));
   return column === 'class' ? classLabel(String(value)) : String(value);
 }
 
-/** Start and end times are shown relative to the start of the timeline; durations unchanged. */
-const timeOf = (column: string, ns: number, from: number): number =>
-  /start_ns$|end_ns$/.test(column) ? ns - from : ns;
+/** Columns of times since the start of the session; other times are durations. */
+const instants = /(start|end)_ns$/;
+
+/** A time since the start of the timeline, with enough digits to see how far it is from the start of the event. */
+function instantText(ns: number, { start, end }: { start: number; end: number }): string {
+  const shortest = Math.min(end - start, Math.abs(ns - start) || end - start);
+  return formatTimeTick(ns, Math.max(1, shortest / 10));
+}
 
 /** The API call that launched a kernel or copy, or the first kernel or copy that a call launched. */
 async function launchOf(

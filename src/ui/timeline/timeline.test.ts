@@ -162,6 +162,14 @@ describe('a timeline of an nsys capture', () => {
     expect(details?.named).toEqual({ page: 'kernels', name: row!.name });
     expect(details?.facts.find(({ name }) => name === 'grid')?.text).toMatch(/^\d+,\d+,\d+$/);
     expect(details?.launch?.start).toBe(row!.api_start_ns - timeline.from);
+    // Distinguishable from the start of the kernel.
+    const [number, unit] = details!.facts
+      .find(({ name }) => name === 'API call starts')!
+      .text.split('\u00A0');
+    const callStart = Number(number!.replaceAll(/\s/g, '')) * { s: 1e9, ms: 1e6 }[unit as 's' | 'ms'];
+    expect(Math.abs(callStart - (row!.api_start_ns - timeline.from))).toBeLessThan(
+      (row!.start_ns - row!.api_start_ns) / 10,
+    );
     const back = await eventDetails(storedRows(database, timeline), timeline, details!.launch!.place);
     expect(back?.title).toMatch(/launch/i);
     expect(back?.launch?.place).toEqual({ lane, index: lanes[lane]!.lane.firstStartingFrom(row!.start_ns) });
