@@ -36,6 +36,15 @@ const prefill: StageTime = {
   bars: new Map([['inefficiency.gemm', 50]]),
 };
 
+const gainOfMs = (ms: number) => ({
+  expected_ms: ms,
+  low_ms: ms / 2,
+  high_ms: 2 * ms,
+  after_ms: 0,
+  assumption: '',
+  what_if: null,
+});
+
 function ruleFinding(
   id: string,
   ms: number,
@@ -50,7 +59,7 @@ function ruleFinding(
       at_stake_ms: ms,
       cause: '',
       change: { kind: 'code', text: '', example: null },
-      gain: { expected_ms: ms, low_ms: ms / 2, high_ms: 2 * ms, after_ms: 0, assumption: '', what_if: null },
+      gain: gainOfMs(ms),
       confidence: 'high',
       bars,
       evidence: [],
@@ -153,6 +162,26 @@ test('a finding about the host hides gains that the launches limit, and gains of
   ]);
   // The host pauses, but does not launch more slowly than the device computes.
   expect(findingsWith(2)[2]).toEqual(['copies', null, 1]);
+});
+
+test('a cause hides what it explains, also where that promises a little more', () => {
+  const hiders = (ms: number, covers: string[] = []) =>
+    Object.fromEntries(
+      rankFindings(
+        [
+          ruleFinding('adapters', ms, [], {
+            covers: ['chains'],
+            gain: { ...gainOfMs(ms), high_ms: 1.15 * ms },
+          }),
+          ruleFinding('chains', 1, [], { covers }),
+        ],
+        [decode],
+      ).map(({ rule, hidden_by }) => [rule, hidden_by]),
+    );
+  expect(hiders(0.95)).toEqual({ adapters: null, chains: 'adapters:decode' });
+  expect(hiders(0.8)).not.toMatchObject({ chains: 'adapters:decode' });
+  // Where each explains the other, the larger one stays.
+  expect(hiders(0.95, ['adapters'])).toEqual({ adapters: 'chains:decode', chains: null });
 });
 
 test('findings without a time are informational and last; two findings of one rule in a stage have two ids', () => {

@@ -248,9 +248,10 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
   const shortening = all
     .filter(({ finding: { gain } }) => gain !== null && gain.expected_ms > 0 && gain.per !== 'token')
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
-  for (const { finding, proportional } of shortening) {
+  for (const ranked of shortening) {
+    const { finding, proportional } = ranked;
     const gain = finding.gain!;
-    const covering = shortening.find((candidate) => isCoveredBy(candidate, finding));
+    const covering = shortening.find((candidate) => isCoveredBy(candidate, ranked));
     if (covering) {
       finding.hidden_by = covering.finding.id;
       continue;
@@ -276,8 +277,9 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
     takeBars(finding, remainingMs, remaining, largestTakers);
   }
   // A larger cause also hides findings without a gain that it covers.
-  for (const { finding } of all.filter(({ finding: { gain } }) => (gain?.expected_ms ?? 0) <= 0))
-    finding.hidden_by ??= shortening.find((candidate) => isCoveredBy(candidate, finding))?.finding.id ?? null;
+  for (const ranked of all.filter(({ finding: { gain } }) => (gain?.expected_ms ?? 0) <= 0))
+    ranked.finding.hidden_by ??=
+      shortening.find((candidate) => isCoveredBy(candidate, ranked))?.finding.id ?? null;
   for (const [index, { finding, paced_by }] of all.entries()) {
     const pacing = all.slice(0, index).find((larger) => larger.finding.rule === paced_by);
     if (pacing) finding.hidden_by ??= pacing.finding.id;
@@ -290,10 +292,14 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
     if (limited && (isMost || finding.gain!.expected_ms < hostMs)) finding.hidden_by ??= host.finding.id;
 }
 
-const isCoveredBy = (covering: Ranked, covered: Finding): boolean =>
-  covering.finding !== covered &&
-  covering.covers.includes(covered.rule) &&
-  covering.finding.gain!.expected_ms >= (covered.gain?.expected_ms ?? 0);
+/** Whether a finding explains another one, which promises no more than it may bring. */
+function isCoveredBy(covering: Ranked, { finding: covered, covers }: Ranked): boolean {
+  if (covering.finding === covered || !covering.covers.includes(covered.rule)) return false;
+  const { expected_ms, high_ms } = covering.finding.gain!;
+  // Where each covers the other, the larger one explains the smaller one.
+  const most = covers.includes(covering.finding.rule) ? expected_ms : high_ms;
+  return most >= (covered.gain?.expected_ms ?? 0);
+}
 
 function largestTaker(
   finding: Finding,
