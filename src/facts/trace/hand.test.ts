@@ -105,6 +105,9 @@ describe('windows', () => {
       ['prefill', 'device', 35],
       ['decode', 'device', 40],
     ]);
+    expect([...new Set(phases.map(({ clock_why: why }) => why))]).toEqual([
+      'all steps share one clock, and in every decode step the device was still busy after its range',
+    ]);
   });
 
   test('a warm-up that runs ahead of the device stays on the host clock if no step does', async () => {

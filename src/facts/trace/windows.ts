@@ -165,10 +165,15 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
   const withoutLaunch = new Set(kinds.filter((row) => row.no_launch > 0).map(({ kind }) => kind));
   const deviceStep = clocks.find(({ kind, clock }) => steps.includes(kind) && clock === 'device');
   const stepWithoutLaunch = steps.some((kind) => withoutLaunch.has(kind));
-  if (deviceStep && !stepWithoutLaunch)
-    for (const clock of clocks)
-      if (steps.includes(clock.kind) || (clock.kind === 'warmup' && !withoutLaunch.has('warmup')))
-        Object.assign(clock, { clock: 'device', clockWhy: deviceStep.clockWhy });
+  if (deviceStep && !stepWithoutLaunch) {
+    const sharing = clocks.filter(
+      ({ kind }) => steps.includes(kind) || (kind === 'warmup' && !withoutLaunch.has('warmup')),
+    );
+    // The reason names the steps of one kind, and is shown with each.
+    const clockWhy =
+      sharing.length > 1 ? `all steps share one clock, and ${deviceStep.clockWhy}` : deviceStep.clockWhy;
+    for (const clock of sharing) Object.assign(clock, { clock: 'device', clockWhy });
+  }
   const unmarked = await whyUnmarked(scope, kinds);
   if (unmarked === null) return clocks;
   return [
