@@ -23,33 +23,34 @@ def repeating(source: Any, other: Callable[[Any, Any, Any], Any]) -> Callable[..
         if is_traced():
             return source.__call__(self, *args, **kwargs)
         thread = local.thread
-        repeated = None
-        if not thread.busy:
-            repeated = thread.repeated
-            if repeated is None or repeated.owner_id != id(self) or repeated.cache_id != id(kwargs.get(repeated.cache_name)):
-                return other(self, args, kwargs)
-            ids = args[0] if args else kwargs.get("input_ids")
-            try:
-                if (None if ids is None else ids.numel()) != repeated.positions:
-                    return other(self, args, kwargs)
-            except AttributeError:  # not a tensor
-                return other(self, args, kwargs)
-            handle = repeated.stream_handle
-            if handle is not None and handle(repeated.device) != repeated.handle:
-                return other(self, args, kwargs)
-            thread.busy = True
-            start_ns = monotonic_ns()
-        try:
+        if thread.busy:
             if source.__call__ is module_call and self._compiled_call_impl is None:
                 return self._call_impl(*args, **kwargs)  # what module_call does, without its frame
             return source.__call__(self, *args, **kwargs)
+        repeated = thread.repeated
+        if repeated is None or repeated.owner_id != id(self) or repeated.cache_id != id(kwargs.get(repeated.cache_name)):
+            return other(self, args, kwargs)
+        ids = args[0] if args else kwargs.get("input_ids")
+        try:
+            if (None if ids is None else ids.numel()) != repeated.positions:
+                return other(self, args, kwargs)
+        except AttributeError:  # not a tensor
+            return other(self, args, kwargs)
+        if not repeated.ends and repeated.has_left_stream():
+            return other(self, args, kwargs)
+        thread.busy = True
+        start_ns = monotonic_ns()
+        try:
+            if source.__call__ is module_call and self._compiled_call_impl is None:
+                return self._call_impl(*args, **kwargs)
+            return source.__call__(self, *args, **kwargs)
         finally:
-            if repeated is not None:
-                steps = repeated.steps
-                steps.append((start_ns, monotonic_ns()))
-                thread.busy = False
-                if len(steps) >= repeated.limit:
-                    repeated.add_group()
+            ends = repeated.ends
+            ends.append(monotonic_ns())
+            repeated.starts.append(start_ns)
+            thread.busy = False
+            if len(ends) >= repeated.limit:
+                repeated.end_group()
 
     return call
 

@@ -61,7 +61,7 @@ class RepeatedStep:
 
     __slots__ = (
         "times", "owner_id", "cache_id", "cache_name", "positions", "references", "sequence", "batch", "number", "stream", "handle",
-        "stream_handle", "device", "end", "steps", "limit", "__weakref__",
+        "stream_handle", "device", "end", "starts", "ends", "limit", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -79,8 +79,9 @@ class RepeatedStep:
         self.stream = self.stream_handle = None
         # The event at the end of the steps that were measured last.
         self.end = None
-        # Since the last event: start_ns and end_ns of each step.
-        self.steps: List[Tuple[int, int]] = []
+        # When each step since the last event started and ended. Two lists of numbers cost less than one of tuples.
+        self.starts: List[int] = []
+        self.ends: List[int] = []
         # Steps that share the next event, from the time of the previous ones on the host.
         self.limit = 1
         if events is not None:
@@ -94,12 +95,12 @@ class RepeatedStep:
         """Adds the steps since the last event to the pending ones. After a pause no event is recorded, because it
         would measure the pause.
         """
-        steps, self.steps = self.steps, []
-        number, past = self.number, self.sequence.cached_tokens
-        self.number = number + len(steps)
-        self.sequence.cached_tokens = past + len(steps)
-        host_ns = sum(end_ns - start_ns for start_ns, end_ns in steps)
-        self.limit = max(1, min(SHARED_STEPS, _SHARED_NS * len(steps) // max(1, host_ns)))
+        starts, ends = self.starts, self.ends
+        self.starts, self.ends = [], []
+        steps, number, past = len(ends), self.number, self.sequence.cached_tokens
+        self.number = number + steps
+        self.sequence.cached_tokens = past + steps
+        self.limit = max(1, min(SHARED_STEPS, _SHARED_NS * steps // max(1, sum(ends) - sum(starts))))
         times, event = self.times, None
         if self.stream is not None and not after_pause:
             event = times.free.pop() if times.free else times.new_event()
@@ -107,23 +108,33 @@ class RepeatedStep:
                 times.record(event, self.stream)
             except RuntimeError:  # after an error of the device, which the program itself gets
                 event = self.stream = self.stream_handle = None
-        times.add((event, self, StepGroup(number, past, steps, self.stream is not None)))
+        times.add((event, self, StepGroup(number, past, starts, ends, self.stream is not None)))
+
+    def has_left_stream(self) -> bool:
+        """Asked at the first and last step of a group, because asking costs 0.5 us after a step."""
+        return self.stream_handle is not None and self.stream_handle(self.device) != self.handle
+
+    def end_group(self) -> None:
+        if self.has_left_stream():  # on which stream each of these steps ran is unknown
+            self.owner_id = self.stream = self.stream_handle = None
+        self.add_group()
 
     def stop(self) -> None:
-        if self.steps:
-            self.add_group(after_pause=time.monotonic_ns() - self.steps[-1][1] > _SHARED_NS)
+        if self.ends:
+            self.add_group(after_pause=time.monotonic_ns() - self.ends[-1] > _SHARED_NS)
         self.references.clear()
         self.sequence.steps["decode"] = self.number
 
 
 class StepGroup(NamedTuple):
-    """Repeated decode steps that share an event: number of the first, tokens in the cache before it, start_ns and end_ns
-    of each, and whether the device was measured.
+    """Repeated decode steps that share an event: number of the first, tokens in the cache before it, when each started and
+    ended (ns), and whether the device was measured.
     """
 
     number: int
     past: int
-    steps: List[Tuple[int, int]]
+    starts: List[int]
+    ends: List[int]
     on_device: bool
 
 
@@ -263,9 +274,9 @@ class Times:
     def _lines_of_group(self, header: Tuple[str, int, int], repeated: RepeatedStep, group: StepGroup, event: Any) -> Iterator[str]:
         device_start = device_dur = None
         if group.on_device and not self._device_failed:
-            device_start, device_dur = self._measure_group(repeated, event, len(group.steps))
+            device_start, device_dur = self._measure_group(repeated, event, len(group.ends))
         iteration, batch = repeated.sequence.iteration, repeated.batch
-        for index, (start_ns, end_ns) in enumerate(group.steps):
+        for index, (start_ns, end_ns) in enumerate(zip(group.starts, group.ends)):
             sizes = batch, batch, batch * (group.past + index + 1)
             device = device_start, device_dur
             yield self._line(header, "decode", iteration, group.number + index, start_ns, end_ns, sizes, device)
