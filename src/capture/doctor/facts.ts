@@ -18,6 +18,8 @@ export interface DoctorFacts {
   nsys: ToolFacts | null;
   ncu: ToolFacts | null;
   python: PythonFacts | null;
+  /** INFERSCOPE_PYTHON; null if it is not set. */
+  pythonSetting: string | null;
   huggingFace: 'environment' | 'file' | null;
   docker: DockerFacts | null;
   amd: AmdFacts;

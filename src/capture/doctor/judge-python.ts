@@ -5,16 +5,18 @@ import { type Verdict, rowsOf, runWith } from './row.js';
 const { ok, warning, missing, notApplicable } = rowsOf('python');
 
 export function judgePython(facts: DoctorFacts): Verdict[] {
-  const { python } = facts;
+  const { python, pythonSetting } = facts;
+  const [found, fix] =
+    pythonSetting === null
+      ? ['neither python3 nor python runs', 'sudo apt install python3 python3-venv']
+      : [
+          `INFERSCOPE_PYTHON names ${pythonSetting}, which does not run`,
+          'unset INFERSCOPE_PYTHON, or set it to a Python that starts',
+        ];
   return [
     python
       ? ok('python', 'Python', `${python.version} (${python.command})`)
-      : missing(
-          'python',
-          'Python',
-          'no interpreter runs (INFERSCOPE_PYTHON, else python3 or python)',
-          'sudo apt install python3 python3-venv',
-        ),
+      : missing('python', 'Python', found!, fix!),
     torch(python),
     torchGpu(facts),
     judgePackage('transformers', python),

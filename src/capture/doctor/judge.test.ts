@@ -28,6 +28,7 @@ const laptop: DoctorFacts = {
   nsys: null,
   ncu: null,
   python: null,
+  pythonSetting: null,
   huggingFace: null,
   docker: null,
   amd: { kfd: false, names: [], rocmSmi: null, amdSmi: null, rocminfo: null },
@@ -236,6 +237,17 @@ describe('Python', () => {
   const python = (change: Partial<PythonFacts>): DoctorFacts => ({
     ...h200,
     python: { ...torch, ...change },
+  });
+
+  test('a named Python that does not run is not to be installed', () => {
+    const none = { ...h200, python: null };
+    expect(rowOf(none, 'python').fix).toContain('apt install python3');
+    const named = rowOf({ ...none, pythonSetting: '/opt/none/python' }, 'python');
+    expect(named).toMatchObject({
+      status: 'missing',
+      fix: expect.stringContaining('unset INFERSCOPE_PYTHON'),
+    });
+    expect(named.found).toContain('/opt/none/python');
   });
 
   test('warns of a CPU build on a GPU machine', () => {

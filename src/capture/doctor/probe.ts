@@ -47,6 +47,7 @@ export async function probeMachine(homePath: string): Promise<DoctorFacts> {
     nsys,
     ncu,
     python,
+    pythonSetting: process.env['INFERSCOPE_PYTHON'] || null,
     huggingFace: probeHuggingFace(),
     docker,
     amd,
