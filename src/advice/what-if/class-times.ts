@@ -31,6 +31,8 @@ export interface Scaling {
   /** Factor for copies between host and device. */
   copies?: number;
   explain: (name: string, factor: number) => string;
+  /** The peaks of the new roofline in words; default: those of the session. */
+  peaks?: string;
   assumptions: string[];
 }
 
@@ -90,12 +92,13 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
     moreMs += Math.max(...bounds) - scaled + otherError;
     const id = to === null ? `nonessential.${name}` : `inefficiency.${name}`;
     bars.set(id, scaled - (to ?? 0));
-    explanations.set(id, scaling.explain(name, factor));
+    // A class that the change leaves as it is needs no explanation.
+    if (Math.abs(factor - 1) >= 0.005) explanations.set(id, scaling.explain(name, factor));
   }
   // Profiler overhead is a share of the operators' time.
   const slower = next.get('unattributed') ?? 0;
   if (state.onCpu && slower < 0) next.set('unattributed', slower * (sumOf(bars) / kernelMs(state.bars)));
-  explanations.set('roofline', 'necessary work over the peaks');
+  explanations.set('roofline', `necessary work over the ${scaling.peaks ?? 'peaks'}`);
   explanations.set('serial', 'necessary work, one operation after another');
   for (const [id, ms] of next) bars.set(id, ms);
   const moved = withHostLimit(state, bars);

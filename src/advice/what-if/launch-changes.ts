@@ -117,7 +117,7 @@ export function withCudaGraph(state: StageState): Effect {
         'launch_latency',
         `${plural(kernels, 'node')} × ${formatNs(nodeNs)}${state.nodeNs === null ? ` (${nodeSource})` : ', measured'}`,
       ],
-      ['synchronization', 'the host still waits for the device'],
+      ['synchronization', 'waits of the host for the device stay; parts of them were in other idle bars'],
       ['host.program', 'only long gaps outside the step remain'],
       ...(slowerMs > 0 ? [[attentionBar, slowerAttention] satisfies [string, string]] : []),
     ]),

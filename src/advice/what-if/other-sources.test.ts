@@ -6,6 +6,7 @@ import { testHome } from '../../session/test-folder.js';
 import { throughputSession } from '../../facts/bench/test-bench-session.js';
 import { profileRows } from '../../facts/test-rows.js';
 import { sessionOf } from '../../facts/test-session.js';
+import { kernel, sessionOf as sessionOfHand, stage } from '../../facts/trace/test-hand.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { explainSession } from '../explain/explain.js';
 import { answerableChanges } from './answerable.js';
@@ -70,6 +71,16 @@ test('a session without stages says that it cannot predict', async () => {
   const { data, issues } = await whatIf(session, ['cudagraph']);
   expect(data.stages).toEqual([]);
   expect(issues[0]).toMatchObject({ code: 'no_waterfall' });
+});
+
+test('a session with only ranges of its program says which stages changes are predicted for', async () => {
+  const session = await sessionOfHand({
+    stages: [stage(1, 'other', 0, 100, { raw_name: 'block', phase_id: 1 })],
+    kernels: [kernel(1, 10, 90, { stage_id: 1 })],
+  });
+  const { data, issues } = await whatIf(session, ['fused-elementwise']);
+  expect(data.stages).toEqual([]);
+  expect(issues[0]?.text).toMatch(/^Changes are predicted for prefill, .* this session has only: /);
 });
 
 test('steps of a CPU without a recorded workload: says why there is no prediction', async () => {

@@ -9,6 +9,7 @@ import { applyChanges } from './apply-changes.js';
 import { changeableKinds, initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
+import { stageLabel } from '../../vocabulary/stages.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 
 /**
@@ -57,6 +58,12 @@ export async function measuredStages(
         code: 'no_waterfall',
         severity: 'warning',
         text: 'The session has neither a GPU timeline nor a recorded workload.',
+      });
+    else if (states.length === 0 && stages.length > 0 && issues.length === 0)
+      issues.push({
+        code: 'no_waterfall',
+        severity: 'warning',
+        text: `Changes are predicted for prefill, decode, mixed and training steps and for a capture without marks; this session has only: ${[...new Set(stages.map(stageLabel))].join(', ')}.`,
       });
     return { states, issues };
   } finally {

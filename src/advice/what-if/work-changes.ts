@@ -164,6 +164,7 @@ export function withGpu(
     after: { ...needs, peaks: target },
     otherFactor: () => bandwidth,
     ...(link && otherLink ? { copies: link / otherLink } : {}),
+    peaks: `data-sheet peaks of ${name}, which was not measured`,
     explain: (_, by) => `${limitTimes(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
     assumptions: [
       ...(chosen === null ? [] : [chosen]),
