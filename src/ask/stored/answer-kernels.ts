@@ -21,6 +21,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
+import { kernelLabels } from '../../vocabulary/kernel-label.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { overlap, shortened, tokensOf } from './words.js';
 import { formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
@@ -29,6 +30,7 @@ import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 interface NamedRow extends Record<string, unknown> {
   name: string;
   class: string;
+  tile: string | null;
   calls: number;
   total_ms: number;
   share: number;
@@ -37,6 +39,9 @@ interface NamedRow extends Record<string, unknown> {
 /** "Which kernels take longest?": kernels (on a CPU: operators), only those that the question names, if any. */
 export const longestKernels = async (facts: StoredFacts): Promise<TopicAnswer> =>
   (await longestOf(facts)).answer;
+
+/** Kernels that a report lists at first, by which their labels differ. */
+const reportKernels = 25;
 
 /** The longest kernels; if the question names some, only those. */
 async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; namesKernels: boolean }> {
@@ -49,28 +54,34 @@ async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; nam
     namesKernels: false,
   };
   if (table === null) return noKernels;
-  const name = table === 'kernels' ? 'coalesce(short_name, name)' : 'name';
+  const name = table === 'kernels' ? "coalesce(name, short_name, '')" : 'name';
   const shown = await shownRows(facts, table);
-  const sql = `SELECT ${name} AS name, class, count(*) AS calls, sum(dur_ns) / 1e6 AS total_ms,
+  const tile = table === 'kernels' ? 'any_value(tile)' : 'NULL';
+  const sql = `SELECT ${name} AS name, class, ${tile} AS tile, count(*) AS calls, sum(dur_ns) / 1e6 AS total_ms,
   sum(dur_ns) / sum(sum(dur_ns)) OVER () AS share
 FROM ${table} WHERE ${shown.where}
 GROUP BY ALL ORDER BY total_ms DESC, name`;
   const rows = await facts.database.query<NamedRow>(sql);
+  // The names of the report: several kernels of PyTorch have one bare name.
+  const labels = table === 'kernels' ? kernelLabels(rows.slice(0, reportKernels)) : new Map<string, string>();
+  const labelOf = (row: NamedRow): string => labels.get(row.name) ?? bareKernelName(row.name);
   const words = new Set([...facts.question.tokens].filter((token) => !genericTokens.has(token)));
-  const matches = rows.filter((row) => overlap(words, `${row.name} ${row.class}`) > 0);
+  const matches = rows.filter(
+    (row) => overlap(words, `${labelOf(row)} ${bareKernelName(row.name)} ${row.class}`) > 0,
+  );
   const listedRows = (matches.length > 0 ? matches : rows).slice(0, 5);
   const [first] = listedRows;
   if (!first) return noKernels;
   const what = table === 'kernels' ? 'kernel' : 'operator';
   const lines = listedRows.map(
     (row) =>
-      `- ${shortened(row.name)} (${classLabel(row.class)}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${plural(row.calls, 'call')}`,
+      `- ${shortened(labelOf(row))} (${classLabel(row.class)}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${plural(row.calls, 'call')}`,
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const sentenceStart = matches.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
   const answer = known(
     part(
-      `${sentenceStart} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${plural(first.calls, 'call')}, ${formatPercent(first.share)} of all ${what} time.`,
+      `${sentenceStart} ${shortened(labelOf(first))}: ${formatMs(first.total_ms)} in ${plural(first.calls, 'call')}, ${formatPercent(first.share)} of all ${what} time.`,
     ),
     [part(`The longest, over ${shown.name}:\n${lines.join('\n')}`)],
   );

@@ -134,5 +134,5 @@ export function barTexts(stage: StageWaterfall, names: readonly string[], most =
     }));
 }
 
-/** "CPU-bound host was not found." */
-export const notFound = (title: string): string => `${title} was not found.`;
+/** 'The rule "CPU-bound host" found nothing.' Titles are singular and plural. */
+export const notFound = (title: string): string => `The rule "${title}" found nothing.`;

@@ -58,6 +58,18 @@ test('an amount of communication is answered for every kind of step, not only wh
   expect(problem).toMatch(/^Yes: Exposed communication/);
 });
 
+test('kernels have the names of the report, where several of PyTorch have one bare name', async () => {
+  const { id } = await importSession('test/fixtures/diagnosis-stock-validation/sk_14_experts-fault.tgz');
+  const { answer, close } = await answerer(await openSession(id));
+  try {
+    const { answer: text } = await answer('which kernels take longest?');
+    expect(text).toContain('The longest kernel is nvjet ');
+    expect((await answer('are there stragglers between ranks?')).answer).not.toContain('was not found');
+  } finally {
+    await close();
+  }
+});
+
 test('copies, graphs and launch calls are counted on the rank that is shown, as kernels are', async () => {
   const { id } = await importSession('test/fixtures/vllm-tp2-h200/tp2.tgz');
   const session = await openSession(id);
