@@ -3,7 +3,7 @@ import { type SweepPoint, sweepCases, usualSizes } from '../llm/kernel-cases.js'
 import { type ModelStep, modelCases } from '../llm/kernel-model.js';
 import { declaredDType, quantizedWeights } from '../llm/quantization.js';
 import { floatStorage, type Storage } from '../llm/storage.js';
-import { unreadKeysIssues } from '../llm/unread-keys.js';
+import { architectureIssues } from '../llm/architecture-issues.js';
 import type { Issue } from '../model/document.js';
 import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
@@ -125,7 +125,7 @@ async function chooseModelCases(
     cases,
     points: [],
     model: { name, dtype, config, steps },
-    issues: unreadKeysIssues(architecture),
+    issues: architectureIssues(architecture),
   };
 }
 

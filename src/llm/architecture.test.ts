@@ -1,3 +1,4 @@
+import { architectureIssues } from './architecture-issues.js';
 import { describe, expect, it } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import type { GroupedAttention } from './architecture.js';
@@ -47,6 +48,9 @@ describe('readArchitecture', () => {
     });
     expect(gemma.layers[0]?.attention).toMatchObject({ headCount: 8, kvHeadCount: 4, headDim: 256 });
     expect(gemma).toMatchObject({ vocabSize: 262_208, tiedEmbeddings: true, partOfLarger: true });
+    // Every analysis that sizes the model warns, so that 13.5 GB of LLaVA's decoder are not taken for the whole model.
+    const warned = architectureIssues(gemma).map(({ code, severity }) => [code, severity]);
+    expect(warned).toContainEqual(['decoder_only', 'warning']);
     // The 4,300,079,472 of the published files minus vision tower (416,866,032) and projector (1152·2560 + 1152).
     expect(countParameters(gemma).total).toBe(4_300_079_472 - 416_866_032 - (1152 * 2560 + 1152));
   });

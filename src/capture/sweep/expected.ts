@@ -4,7 +4,7 @@ import { estimateMemory } from '../../llm/memory-estimate.js';
 import type { MemoryEngine } from '../../llm/memory-request.js';
 import { kvDTypeNamed, schemeNamed, storageOf as requestedStorage } from '../../llm/memory-storage.js';
 import { weightBytes, type Storage } from '../../llm/storage.js';
-import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import { architectureIssues } from '../../llm/architecture-issues.js';
 import type { Issue } from '../../model/document.js';
 import type { SweepRun } from '../../model/documents/sweep.js';
 import { parseDType } from '../../model/dtype.js';
@@ -78,7 +78,7 @@ export async function expectRuns(
     const architecture = await found;
     run.expected = expectRun(run, place, architecture, context);
     if (typeof architecture === 'string') continue;
-    for (const issue of unreadKeysIssues(architecture))
+    for (const issue of architectureIssues(architecture))
       issues.set(`${issue.code} ${model}`, withText(issue, `${model}: ${issue.text}`));
   }
   return [...issues.values()];

@@ -1,4 +1,4 @@
-import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import { architectureIssues } from '../../llm/architecture-issues.js';
 import type { Architecture } from '../../llm/architecture.js';
 import { readAnyArchitecture } from '../../llm/read-architecture.js';
 import { crossKvBytesPerToken, kvBytesPerToken } from '../../llm/kv-cache.js';
@@ -100,7 +100,7 @@ function issuesOf(
   parameters: number,
   { dtype, quantization, layers, inputLen, outputLen, contextLen }: EstimateOptions,
 ): Issue[] {
-  const issues: Issue[] = unreadKeysIssues(architecture);
+  const issues: Issue[] = architectureIssues(architecture);
   const { maxPositions, encoder } = architecture;
   const longest = contextLen ? Math.max(...contextLen) : Math.max(...inputLen) + Math.max(...outputLen);
   // The prompt of an encoder-decoder has positions of its own.
@@ -117,13 +117,6 @@ function issuesOf(
       code: 'quantization_unknown',
       severity: 'warning',
       text: "The config's quantization_config is not known: sizes are those of unquantized weights.",
-    });
-  }
-  if (architecture.partOfLarger) {
-    issues.push({
-      code: 'decoder_only',
-      severity: 'info',
-      text: 'The config describes more than this decoder (a vision tower …), which is not counted.',
     });
   }
   if (withoutWeights !== null) {

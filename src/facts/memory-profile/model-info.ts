@@ -1,4 +1,4 @@
-import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import { architectureIssues } from '../../llm/architecture-issues.js';
 import type { Architecture } from '../../llm/architecture.js';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
@@ -67,7 +67,7 @@ export function modelOf(workload: Workload | null, plan: MemoryPlan): KnownModel
   let kvHeads = dimension('num_kv_heads');
   let headDim = dimension('head_dim');
   const architecture = architectureOf(config, given);
-  if (architecture) issues.push(...unreadKeysIssues(architecture));
+  if (architecture) issues.push(...architectureIssues(architecture));
   const firstAttention = architecture?.layers[0]?.attention;
   if (headDim === null && firstAttention?.kind === 'grouped') {
     headDim = firstAttention.headDim;

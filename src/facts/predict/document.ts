@@ -1,7 +1,7 @@
 import { peakName } from '../../vocabulary/peaks.js';
 import type { Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
-import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import { architectureIssues } from '../../llm/architecture-issues.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import {
   type Fusion,
@@ -120,7 +120,7 @@ export async function predictDocument(
     error,
   };
   return document('predict', predictVersion, result, [
-    ...unreadKeysIssues(model.architecture),
+    ...architectureIssues(model.architecture),
     ...(isOther
       ? [
           {

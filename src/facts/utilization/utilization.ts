@@ -1,6 +1,6 @@
 import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace-phase.js';
-import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import { architectureIssues } from '../../llm/architecture-issues.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import {
   type Utilization,
@@ -125,7 +125,7 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
       steps,
     };
     return document('utilization', utilizationVersion, result, [
-      ...('model' in model ? unreadKeysIssues(model.model.architecture) : []),
+      ...('model' in model ? architectureIssues(model.model.architecture) : []),
       ...utilizationIssues(stages),
     ]);
   } finally {
