@@ -36,7 +36,8 @@ def repeating(source: Any, other: Callable[[Any, Any, Any], Any]) -> Callable[..
                 return other(self, args, kwargs)
         except AttributeError:  # not a tensor
             return other(self, args, kwargs)
-        if not repeated.ends and repeated.has_left_stream():
+        handle = repeated.stream_handle
+        if handle is not None and handle(repeated.device) != repeated.handle:
             return other(self, args, kwargs)
         thread.busy = True
         start_ns = monotonic_ns()
@@ -50,7 +51,7 @@ def repeating(source: Any, other: Callable[[Any, Any, Any], Any]) -> Callable[..
             repeated.starts.append(start_ns)
             thread.busy = False
             if len(ends) >= repeated.limit:
-                repeated.end_group()
+                repeated.add_group()
 
     return call
 

@@ -110,15 +110,6 @@ class RepeatedStep:
                 event = self.stream = self.stream_handle = None
         times.add((event, self, StepGroup(number, past, starts, ends, self.stream is not None)))
 
-    def has_left_stream(self) -> bool:
-        """Asked at the first and last step of a group, because asking costs 0.5 us after a step."""
-        return self.stream_handle is not None and self.stream_handle(self.device) != self.handle
-
-    def end_group(self) -> None:
-        if self.has_left_stream():  # on which stream each of these steps ran is unknown
-            self.owner_id = self.stream = self.stream_handle = None
-        self.add_group()
-
     def stop(self) -> None:
         if self.ends:
             self.add_group(after_pause=time.monotonic_ns() - self.ends[-1] > _SHARED_NS)

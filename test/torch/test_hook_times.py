@@ -125,21 +125,6 @@ class HookTimesTest(unittest.TestCase):
         self.assertEqual(self.clocks.recorded, 5)
         self.assertEqual(self.device_ms(), [(0, 2), (2, 3), *((5 + 8.5 * i, 8.5) for i in range(16)), (141, 9)])
 
-    def test_steps_that_end_on_another_stream_have_host_times_only(self):
-        repeated = self.start()
-        self.run_steps(repeated, 4 * MS, (2.0, 3.0))
-        self.times.stream_handle = repeated.stream_handle = lambda _: 8
-        self.run_steps(repeated, 4 * MS, (3.0, 3.0))
-        self.assertIsNone(repeated.owner_id)  # the next call opens a step on that stream
-        self.assertEqual(self.clocks.recorded, 3)
-        self.assertEqual(self.device_ms(), [(0, 2), (2, 2), (None, None), (None, None), (None, None)])
-
-    def test_the_stream_is_asked_for_at_the_first_and_last_step_of_a_group(self):
-        repeated, asked = self.start(), []
-        repeated.stream_handle = lambda device: asked.append(device) or 7
-        self.run_steps(repeated, MS // 10, (1.0,) * 17)
-        self.assertEqual(asked, [0] * 4)
-
     def test_what_does_not_repeat_a_step(self):
         class Model:
             pass
