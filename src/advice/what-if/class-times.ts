@@ -20,12 +20,12 @@ const maxNeedDifference = 0.05;
 /** By how much the reached share of the roof may change with shapes or dtypes: about half the range of `reachedShare`. */
 const efficiencyError = 0.2;
 /** Share of the roof that a kernel with enough work reaches: 0.62 to 0.99 of the measured roofs in 13 stages (test/fixtures/diagnosis). */
-const reachedShare = 0.7;
+export const reachedShare = 0.7;
 
 export interface Scaling {
   after: StageNeeds;
-  /** Factor for classes without necessary work: their bytes grow or shrink by it. */
-  otherFactor: (name: string) => number;
+  /** Factor for classes without necessary work, which take `ms`: their bytes grow or shrink by it. */
+  otherFactor: (name: string, ms: number) => number;
   /** Measured factors for classes with necessary work. */
   measuredFactors?: ReadonlyMap<string, number> | undefined;
   /** Factor for copies between host and device. */
@@ -76,7 +76,8 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
   ]);
   for (const [name, ms] of times) {
     const [from, to] = [needOf(name, before, times), needOf(name, after, times)];
-    const factor = scaling.measuredFactors?.get(name) ?? (from && to ? to / from : scaling.otherFactor(name));
+    const factor =
+      scaling.measuredFactors?.get(name) ?? (from && to ? to / from : scaling.otherFactor(name, ms));
     const count = state.onCpu ? 0 : (state.kernelCounts.get(name) ?? 0);
     const aboveNeed = Math.max(0, ms - (from ?? 0) / reachedShare);
     const withLatency = (latency: number): number => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { GroupedAttention } from '../../llm/architecture.js';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { floatStorage } from '../../llm/storage.js';
@@ -256,6 +257,20 @@ describe('work', () => {
     // Two bytes a value, at 1 MB/s, at half the roof.
     expect(grown).toBeCloseTo((2 * bytes) / 1e3, 6);
     expect(result.per_token_after_ms).toBeNull();
+  });
+
+  test('copies grow with the context for as long as three copies of the cache take; others are of weights', () => {
+    const before = twiceTheNeed(slow);
+    const bytes = kvCacheBytes(architecture, { kvCache: 'bfloat16', batchSize: 1, contextTokens: 99 });
+    const repeats = architecture.layers[0]!.attention as GroupedAttention;
+    const oneCopyMs = (2 * bytes * (repeats.headCount / repeats.kvHeadCount)) / 1e3 / 0.7;
+    const copiesOf = (ms: number) => {
+      const bars = new Map([...before.bars, ['nonessential.copy', ms]]);
+      const found = after({ ...before, bars }, 'context-len=198');
+      return found.bars.find(({ id }) => id === 'nonessential.copy')!.after_ms;
+    };
+    expect(copiesOf(oneCopyMs)).toBeCloseTo(2 * oneCopyMs, 6);
+    expect(copiesOf(10 * oneCopyMs)).toBeCloseTo(13 * oneCopyMs, 6);
   });
 
   test('another GPU scales memory-bound work by the data sheets, and not the host', () => {

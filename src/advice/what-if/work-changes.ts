@@ -7,7 +7,7 @@ import { bytesPerElement, type DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
 import { gpuRoofs } from '../../facts/roofs.js';
-import { rebase, type Scaling, scaleKernels } from './class-times.js';
+import { reachedShare, rebase, type Scaling, scaleKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
 import { streamFactor } from './weight-streams.js';
 import { formatGb, formatNumber, formatSetting, plural, formatCount } from '../../vocabulary/format.js';
@@ -76,15 +76,38 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
   return scaleKernels(state, {
     after: { ...needs, shape: after },
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
-    otherFactor: (name) => (prefill || name === 'copy' ? factor : 1),
+    otherFactor: (name, ms) =>
+      prefill ? factor : name === 'copy' ? 1 + (factor - 1) * Math.min(1, cacheCopiesMs(needs) / ms) : 1,
     ...(prefill ? { copies: factor } : {}),
     explain: (_, by) => `${limitTimes(by)} at ${plural(contextLen, 'token')}`,
     assumptions: [
       prefill
         ? `a prompt of ${plural(contextLen, 'token')} instead of ${formatCount(promptOf(shape))}, computed in one piece`
-        : `${plural(contextLen, 'token')} in the cache instead of ${formatCount(shape.contextTokens)}; layout copies are assumed to copy the cache`,
+        : `${plural(contextLen, 'token')} in the cache instead of ${formatCount(shape.contextTokens)}; layout copies are assumed to copy the cache, for as long as three copies of it take`,
     ],
   });
+}
+
+/** Concatenation, repetition of shared heads and a change of layout each write keys and values once per step. */
+const mostCacheCopies = 3;
+
+/** Time of the most copies of the cache that a decode step makes; Infinity without a bandwidth. ms */
+function cacheCopiesMs({ model, shape, peaks }: StageNeeds): number {
+  const { architecture, storage } = model;
+  const attention = architecture.layers[0]?.attention;
+  const repeats = attention?.kind === 'grouped' ? attention.headCount / attention.kvHeadCount : 1;
+  const { batchSize, contextTokens, source } = shape;
+  const bytes = kvCacheBytes(architecture, {
+    kvCache: storage.kvCache,
+    batchSize,
+    contextTokens,
+    sourceTokens: source?.tokens ?? 0,
+  });
+  const bandwidth = peaks.bandwidth.value;
+  // Each copy reads and writes.
+  return bandwidth === null
+    ? Infinity
+    : (1e3 * mostCacheCopies * 2 * repeats * bytes) / (reachedShare * bandwidth);
 }
 
 /** Tokens of the prompt of a prefill, per sequence; an encoder-decoder model's prompt is its source. */
