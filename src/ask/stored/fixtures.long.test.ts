@@ -5,6 +5,7 @@ import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { answerer } from './stored-answer.js';
 import { formatCount } from '../../vocabulary/format.js';
+import { kernelLabel } from '../../vocabulary/kernel-label.js';
 
 const home = testHome();
 const open = async (file: string) =>
@@ -63,7 +64,7 @@ describe('questions about an nsys timeline', async () => {
       'SELECT coalesce(short_name, name) AS name, sum(dur_ns) / 1e6 AS ms, count(*) AS calls FROM kernels GROUP BY 1 ORDER BY 2 DESC',
     );
     expect(firstLine((await answer('Which kernels take longest?')).answer)).toContain(
-      `${longest.name}: ${longest.ms.toFixed(2)} ms in ${longest.calls} calls`,
+      `The longest kernel is ${kernelLabel(longest.name)}: ${longest.ms.toFixed(2)} ms in ${longest.calls} calls`,
     );
     const { share } = await queryRow<{ share: number }>(
       `SELECT sum(dur_ns) FILTER (class = 'attention') / sum(dur_ns) AS share FROM kernels k
