@@ -14,29 +14,37 @@ const session: ExplainResult['session'] = {
 export function stageOf(bars: Record<string, number>, spread: number | null = 0.01): StageWaterfall {
   const total = Object.values(bars).reduce((sum, ms) => sum + ms, 0);
   const ci95: [number, number] = [total * (1 - (spread ?? 0)), total * (1 + (spread ?? 0))];
-  return {
-    kind: 'decode',
-    name: null,
-    source: 'trace',
-    execution_id: 'profiled',
-    point: null,
-    instances: 8,
+  return profiledDecode({
     measured_ms: figure(total, 'ms', 'measured', spread === null ? { n: 1 } : { n: 8, ci95 }),
     median_ms: total,
-    p10_ms: null,
-    clock: 'host',
-    clock_why: '',
-    clean_ms: missing('no_clean_execution', 'none'),
-    roofline_ms: missing('no_model', 'none'),
-    bound: null,
-    new_tokens: null,
-    roofs: [],
     bars: Object.entries(bars).map(([id, ms]) => ({ id, ms }) as StageWaterfall['bars'][number]),
-    sum_error_share: 0,
-    rows: [],
-    ranks: [],
-  };
+  });
 }
+
+/** Eight decode steps under a profiler, without bars; fields of `change` replace its own. */
+export const profiledDecode = (
+  change: Pick<StageWaterfall, 'measured_ms' | 'median_ms'> & Partial<StageWaterfall>,
+): StageWaterfall => ({
+  kind: 'decode',
+  name: null,
+  source: 'trace',
+  execution_id: 'profiled',
+  point: null,
+  instances: 8,
+  p10_ms: null,
+  clock: 'host',
+  clock_why: '',
+  clean_ms: missing('no_clean_execution', 'none'),
+  roofline_ms: missing('no_model', 'none'),
+  bound: null,
+  new_tokens: null,
+  roofs: [],
+  bars: [],
+  sum_error_share: 0,
+  rows: [],
+  ranks: [],
+  ...change,
+});
 
 /** A finding of the decode step with this gain, ms. */
 export function findingOf(id: string, stake: number, bars: string[], change: Partial<Finding> = {}): Finding {

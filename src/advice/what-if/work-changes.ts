@@ -2,7 +2,7 @@ import { gpuHostLink, gpuSheet } from '../../hardware/gpu-peaks.js';
 import { storedAs } from '../../llm/memory-storage.js';
 import { averageBytesPerWeight, type Storage, weightBytes } from '../../llm/storage.js';
 import type { StageShape } from '../../llm/shape.js';
-import { kvCacheBytes } from '../../llm/kv-cache.js';
+import { kvCacheBytes, type KvCacheShape } from '../../llm/kv-cache.js';
 import { bytesPerElement, type DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
@@ -93,16 +93,10 @@ const mostCacheCopies = 3;
 
 /** Time of the most copies of the cache that a decode step makes; Infinity without a bandwidth. ms */
 function cacheCopiesMs({ model, shape, peaks }: StageNeeds): number {
-  const { architecture, storage } = model;
+  const { architecture } = model;
   const attention = architecture.layers[0]?.attention;
   const repeats = attention?.kind === 'grouped' ? attention.headCount / attention.kvHeadCount : 1;
-  const { batchSize, contextTokens, source } = shape;
-  const bytes = kvCacheBytes(architecture, {
-    kvCache: storage.kvCache,
-    batchSize,
-    contextTokens,
-    sourceTokens: source?.tokens ?? 0,
-  });
+  const bytes = kvCacheBytes(architecture, cacheShape({ model, shape }, shape.contextTokens));
   const bandwidth = peaks.bandwidth.value;
   // Each copy reads and writes.
   return bandwidth === null
@@ -211,16 +205,24 @@ function sheetPeaks(
   return { flops: (dtype) => roofs.roofFlops(ranAs(dtype)), bandwidth: roofs.roofBandwidth, ranAs };
 }
 
+/** The cache of a step in which each sequence has `contextTokens`. */
+const cacheShape = (
+  { model, shape }: Pick<StageNeeds, 'model' | 'shape'>,
+  contextTokens: number,
+): KvCacheShape => ({
+  kvCache: model.storage.kvCache,
+  batchSize: shape.batchSize,
+  contextTokens,
+  sourceTokens: shape.source?.tokens ?? 0,
+});
+
 function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
   const sheet = gpuSheet(name);
-  const changedSizes = {
-    kvCache: model.storage.kvCache,
-    batchSize: shape.batchSize,
-    contextTokens: shape.contextTokens + (shape.source?.step === 'encode' ? 0 : shape.newTokens),
-    sourceTokens: shape.source?.tokens ?? 0,
-  };
+  const { contextTokens, newTokens, source } = shape;
+  const cached = contextTokens + (source?.step === 'encode' ? 0 : newTokens);
   const bytes =
-    weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, changedSizes);
+    weightBytes(model.architecture, model.storage).total +
+    kvCacheBytes(model.architecture, cacheShape({ model, shape }, cached));
   if (sheet === null || bytes < sheet.memoryGb * 1e9) return [];
   return [
     `weights and KV cache take ${formatGb(bytes)} and do not fit into the ${formatSetting(sheet.memoryGb, 'GB')} of ${name}`,

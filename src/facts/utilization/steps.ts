@@ -122,7 +122,9 @@ function interruptedAmong(steps: readonly RecordedStep[]): Interrupted[] {
   for (const step of steps) {
     if (step.kind !== 'decode') continue;
     const key = JSON.stringify([step.batch_size, step.point]);
-    groups.set(key, [...(groups.get(key) ?? []), step]);
+    const group = groups.get(key);
+    if (group) group.push(step);
+    else groups.set(key, [step]);
   }
   return [...groups.values()].flatMap((group) => {
     const medianNs = percentile(

@@ -1,8 +1,9 @@
+import { profiledDecode } from '../../verify/test-verify.js';
 import { afterAll, expect, test } from 'vitest';
 import { benchPoint } from '../../../model/bench.js';
 import type { StageWaterfall } from '../../../model/documents/explain.js';
 import type { LoadPlan } from '../../../model/documents/serving.js';
-import { figure, missing } from '../../../model/figure.js';
+import { figure } from '../../../model/figure.js';
 import type { Session } from '../../../session/open.js';
 import type { SessionDatabase } from '../../../session/query.js';
 import { testHome } from '../../../session/test-folder.js';
@@ -76,29 +77,12 @@ test('reports few repeats if launches of a benchmark differ, but not if they agr
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
 
-const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({
-  kind: 'decode',
-  name: null,
-  source: 'trace',
-  execution_id: 'profiled',
-  point: null,
-  instances: 8,
-  measured_ms: figure(10, 'ms', 'measured', { n: 8, ci95: [9.5, 10.5] }),
-  median_ms: 10,
-  p10_ms: null,
-  clock: 'host',
-  clock_why: '',
-  clean_ms: missing('no_clean_execution', 'none'),
-  roofline_ms: missing('no_model', 'none'),
-  bound: null,
-  new_tokens: null,
-  roofs: [],
-  bars: [],
-  sum_error_share: 0,
-  rows: [],
-  ranks: [],
-  ...change,
-});
+const stage = (change: Partial<StageWaterfall>): StageWaterfall =>
+  profiledDecode({
+    measured_ms: figure(10, 'ms', 'measured', { n: 8, ci95: [9.5, 10.5] }),
+    median_ms: 10,
+    ...change,
+  });
 
 /** One decode step of 10 ms under the profiler and one of 7 ms without. */
 const steps = ['profiled', 'clean'].map((execution_id, i) => ({
