@@ -160,7 +160,7 @@ async function explanationOf(
       fix: 'Remove it.',
     });
   if (stage === undefined) return explanation;
-  const data = withStage(explanation.data, stage);
+  const data = await withStage(session, explanation.data, stage);
   if (data.stages.length === 0 && data.without_waterfall.every((why) => why.stage !== stage))
     throw noSuchStage(stage, explanation.data);
   return { ...explanation, data };
@@ -178,19 +178,30 @@ function noSuchStage(stage: string, { stages }: ExplainResult): InferscopeError 
 /** A request consists of these: their findings explain its bars. */
 const stepsOfRequests: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed', 'sampling']);
 
-function withStage(data: ExplainResult, kind: string): ExplainResult {
+async function withStage(session: Session, data: ExplainResult, kind: string): Promise<ExplainResult> {
+  const [{ stepsOfSession }, { summarySentences }] = await Promise.all([
+    import('../advice/explain/next-steps.js'),
+    import('../advice/explain/sentences.js'),
+  ]);
   const stages = data.stages.filter((stage) => stage.kind === kind);
   const reasons = data.without_waterfall
     .filter(({ stage }) => stage === kind && stages.length === 0)
     .map(({ reason }) => `No waterfall of ${kind}: ${reason}.`);
+  const findings = data.findings.filter(
+    ({ stage }) => stage === null || stage === kind || (kind === 'request' && stepsOfRequests.has(stage)),
+  );
+  const without = data.without_waterfall.filter(({ stage }) => stage === null || stage === kind);
   return {
     ...data,
     preface: [...data.preface, ...reasons],
+    sentences: summarySentences(stages, without, findings, {
+      machine: data.machine,
+      hasJudgedRules: data.rules.some(({ outcome }) => outcome !== 'not_applicable'),
+    }).sentences,
     stages,
-    findings: data.findings.filter(
-      ({ stage }) => stage === null || stage === kind || (kind === 'request' && stepsOfRequests.has(stage)),
-    ),
-    without_waterfall: data.without_waterfall.filter(({ stage }) => stage === null || stage === kind),
+    findings,
+    without_waterfall: without,
+    next_steps: stepsOfSession(session, { stages, findings }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { barWords } from './bars.js';
+import { barCountNoun, barWords } from './bars.js';
 
 test.each([
   ['exposed_copy.htod_pageable', 'exposed H2D copies (pageable)'],
@@ -9,4 +9,9 @@ test.each([
   ['exposed_copy.memset', 'exposed memset'],
 ])('%s: each kind of copy that a timeline records has a label', (id, label) => {
   expect(barWords(id).label).toBe(label);
+});
+
+test('memsets are counted as memsets, not as copies', () => {
+  expect(barCountNoun('exposed_copy.memset', false)[1]).toBe('memsets');
+  expect(barCountNoun('exposed_copy.dtoh_pinned', false)[1]).toBe('copies');
 });

@@ -27,8 +27,8 @@ export const barMeanings: Readonly<Record<BarHead, string>> = {
  * leaves no gap.
  */
 export function barCountNoun(id: string, onCpu: boolean): readonly [one: string, several: string] {
-  const { head } = barParts(id);
-  if (head === 'exposed_copy') return ['copy', 'copies'];
+  const { head, tail } = barParts(id);
+  if (head === 'exposed_copy') return tail === 'memset' ? ['memset', 'memsets'] : ['copy', 'copies'];
   if (classOfBar(id) === null && head !== 'exposed_comm') return ['gap', 'gaps'];
   return onCpu ? ['operator', 'operators'] : ['kernel', 'kernels'];
 }

@@ -58,6 +58,16 @@ describe('explain', () => {
     );
   });
 
+  test('sentences and next steps of one stage are about it', () => {
+    const { data } = explainDocumentSchema.parse(
+      JSON.parse(explain('b1', '--stage', 'prefill', '--json').stdout),
+    );
+    expect(data.sentences[0]).toMatch(/^A prefill /);
+    const whys = data.next_steps.map(({ why }) => why).join(' ');
+    expect(whys).toContain('of a prefill');
+    expect(whys).not.toContain('of a decode step');
+  });
+
   test('a request has the findings of its steps', () => {
     const titles = (stage: string) =>
       explainDocumentSchema

@@ -9,8 +9,7 @@ import type { ScopeOptions, TraceScope } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { readHeadline, saveHeadline } from '../../session/headline.js';
 import { benchPoints, type HeadlinePoint, headlineOf, loadPoints } from './headline.js';
-import { belowLauncher } from '../below-launcher.js';
-import { nextSteps } from './next-steps.js';
+import { stepsOfSession } from './next-steps.js';
 import { type InferredSteps, summarySentences } from './sentences.js';
 import { sessionIdentity } from '../../facts/session-identity.js';
 
@@ -49,11 +48,7 @@ export async function explainSession(
       without_waterfall: withoutWaterfall,
       ...ruleResults,
       machine,
-      next_steps: nextSteps(stages, ruleResults.findings, {
-        withoutGpu: context.operators !== null,
-        hasCounters: hasSubject(manifest, 'counters'),
-        session: session.user.name ?? session.id,
-      }).map((step) => ({ ...step, command: belowLauncher(step.command, manifest) })),
+      next_steps: stepsOfSession(session, { stages, findings: ruleResults.findings }),
     };
     return document('explain', explainVersion, result, [
       ...session.issues,

@@ -4,7 +4,7 @@ import { nextSteps } from './next-steps.js';
 
 const { stages, findings } = testExplain().data;
 const commands = (stageList = stages, program: Partial<Parameters<typeof nextSteps>[2]> = {}): string[] =>
-  nextSteps(stageList, findings, { withoutGpu: false, hasCounters: false, session: 'b1', ...program }).map(
+  nextSteps(stageList, findings, { hasCounters: false, session: 'b1', ...program }).map(
     ({ command }) => command,
   );
 const cleanRunCommand = /--evaluator none,nsys/;
@@ -36,7 +36,7 @@ test('suggests no second run without a profiler where the first gives no time of
 });
 
 test('without a GPU it suggests a look at the machine first, and no capture twice', () => {
-  const suggested = commands(profiled, { withoutGpu: true });
+  const suggested = commands(profiled.map((stage) => ({ ...stage, source: 'operators' as const })));
   expect(suggested).toContain('inferscope doctor');
   expect(suggested.some((command) => cleanRunCommand.test(command))).toBe(false);
   expect(new Set(suggested).size).toBe(suggested.length);

@@ -1,8 +1,11 @@
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { isProfiled } from '../../model/headline-time.js';
 import { shellWord } from '../../model/shell.js';
+import { hasSubject } from '../../model/subjects.js';
+import type { Session } from '../../session/open.js';
 import { formatPercent } from '../../vocabulary/format.js';
 import { instanceWord } from '../../vocabulary/stages.js';
+import { belowLauncher } from '../below-launcher.js';
 import { leadStage } from './sentences.js';
 
 type Step = ExplainResult['next_steps'][number];
@@ -13,8 +16,6 @@ const maxSteps = 4;
 
 /** Facts about the session, in addition to its stages, that decide which commands to suggest. */
 interface Program {
-  /** A capture of a program that used no GPU. */
-  withoutGpu: boolean;
   /** Metrics of Nsight Compute, which replays kernels: it gives no times of steps. */
   hasCounters: boolean;
   session: string;
@@ -32,6 +33,16 @@ const setClassCommand = (session: string, kernel: string): string =>
 const hasUselessCleanRun = ({ clean_ms: clean }: StageWaterfall): boolean =>
   clean.value === null && ['runs_ahead', 'transfers_between_steps'].includes(clean.reason.code);
 
+/** The steps to suggest for these stages and findings of a session. */
+export const stepsOfSession = (
+  { manifest, user, id }: Session,
+  { stages, findings }: Pick<ExplainResult, 'stages' | 'findings'>,
+): Step[] =>
+  nextSteps(stages, findings, {
+    hasCounters: hasSubject(manifest, 'counters'),
+    session: user.name ?? id,
+  }).map((step) => ({ ...step, command: belowLauncher(step.command, manifest) }));
+
 /**
  * Commands to suggest next: the check of the first finding, a run without a profiler if only a profiled time is known, and
  * captures that refine the largest bars.
@@ -39,7 +50,7 @@ const hasUselessCleanRun = ({ clean_ms: clean }: StageWaterfall): boolean =>
 export function nextSteps(
   stages: readonly StageWaterfall[],
   findings: readonly Finding[],
-  { withoutGpu, hasCounters, session }: Program,
+  { hasCounters, session }: Program,
 ): Step[] {
   const lead = leadStage(stages);
   const steps: Step[] = [];
@@ -49,7 +60,8 @@ export function nextSteps(
   const first = findings.find(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null);
   if (first?.check.startsWith('inferscope '))
     add(first.check, 'shows whether the change of the first finding worked');
-  if (withoutGpu) {
+  // Only the operators of a program without a GPU make stages.
+  if (stages.some(({ source }) => source === 'operators')) {
     add(
       'inferscope doctor',
       'shows whether this machine has a GPU and a torch build that can use it; the program must also move its model there',

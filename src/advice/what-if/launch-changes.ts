@@ -14,7 +14,7 @@ import {
 import { slowerAttention } from '../findings/graph-attention.js';
 import { waitCauses, withHostParts } from '../findings/stage-facts.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
-import { plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
+import { formatMs, plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
 
 /** Sum of bars, without the time before the first activity of the capture and after the last one, which no change of a stage removes. */
 const innerBarsMs = ({ bars }: StageState, ...heads: BarHead[]): number =>
@@ -125,7 +125,7 @@ export function withCudaGraph(state: StageState): Effect {
     lessMs: nodes,
     moreMs: slow - nodes + 0.05 * removed + staticCacheMs,
     assumptions: [
-      `every kernel of the stage is captured and ${slowerMs > 0 ? 'all but attention take' : 'takes'} as long as before; the static KV cache that a graph needs may make attention process unused positions`,
+      `every kernel of the stage is captured, follows the one before it after ${formatNs(nodeNs)}, and takes as long as now${slowerMs > 0 ? `, except attention (${formatMs(slowerMs)} longer)` : ''}; the static KV cache that a graph needs may make attention process unused positions`,
       ...(state.waterfall.kind === 'prefill' ? ['one graph per prompt length'] : []),
     ],
   };

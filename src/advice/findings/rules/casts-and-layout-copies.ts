@@ -96,7 +96,7 @@ async function finding(context: FindingContext, stage: StageFacts, times: Conver
     `SELECT coalesce(name, short_name) AS kernel, CASE WHEN class <> 'copy' THEN class WHEN ${copyRoles.cast} THEN 'cast' ELSE 'layout copy' END AS what,
             round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM phase_kernels WHERE step_kind = '${kind}'
-       AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${times.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
+       AND dur_ns >= ${minNs} AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${times.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) => {
       const calls = rows
         .slice(0, times.dequantized ? 3 : 2)
@@ -112,7 +112,7 @@ async function finding(context: FindingContext, stage: StageFacts, times: Conver
     at_stake_ms: time,
     cause: text.cause,
     change: { kind: 'code', ...text.change },
-    gain: gainOf(wall, time, 'The conversions are removed, and no other kernel gets slower.'),
+    gain: gainOf(wall, time, 'These kernels are removed, and no other gets slower.'),
     launches: n,
     confidence: 'medium',
     bars: classBars(context, kind, ['copy', 'quantization', ...(times.dequantized ? ['elementwise'] : [])]),
@@ -150,8 +150,13 @@ function wordsForWeights({ weights, gemms, dequantized }: Conversions, { kind }:
 }
 
 function wordsForTensors({ weights, casts, layouts }: Conversions, { kind }: StageFacts): Words {
-  const cause = `${instanceWord(kind)} spends ${ms(weights + casts)} on converting tensors to another type and ${ms(layouts)} on copying them to another layout.`;
-  return weights + casts >= layouts
+  const converting = weights + casts;
+  const spent = [
+    ...(converting > 0 ? [`${ms(converting)} on converting tensors to another type`] : []),
+    ...(layouts > 0 ? [`${ms(layouts)} on copying tensors to another layout`] : []),
+  ].join(' and ');
+  const cause = `${instanceWord(kind)} spends ${spent}.`;
+  return converting >= layouts
     ? {
         what: 'Casts',
         cause: `${cause} Weights stored in another type, such as float32, are converted again in every step.`,

@@ -1,6 +1,5 @@
 import { gainOf } from '../gain.js';
 import { slowerAttention } from '../graph-attention.js';
-import { gapParts } from '../../../model/bars.js';
 import { launchesOfBench } from '../bench-launches.js';
 import {
   graphNode,
@@ -18,6 +17,9 @@ import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instancesOf, instanceWord, count, everyInstance, ms, part, plural, times } from '../words.js';
 import { formatNs } from '../../../vocabulary/format.js';
+
+/** Part of the idle time that the cause states, so that its parts sum to the share in the title. */
+const minShownShare = 0.02;
 
 const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
 
@@ -83,7 +85,7 @@ async function finding(
   const gain = Math.max(0, stake - nodes - slower);
   const meanMs = (parts: string) => `round(avg(${parts}) / 1e6, 3)`;
   const { evidence } = await context.evidence<Idle>(
-    `SELECT count(*) AS stages, ${meanMs(gapParts.join(' + '))} AS idle_ms, ${meanMs('host')} AS host_ms,
+    `SELECT count(*) AS stages, ${meanMs('host + launch_overhead + launch_latency')} AS idle_ms, ${meanMs('host')} AS host_ms,
             ${meanMs('launch_overhead')} AS launch_overhead_ms, ${meanMs('launch_latency')} AS launch_latency_ms
      FROM window_idle WHERE kind = '${kind}'`,
     ([row]) => idleText(row!, kind),
@@ -101,6 +103,8 @@ async function finding(
     : loading
       ? ' and compiles or loads code'
       : '';
+  const named = (preparing ? prepared : 0) + (loading ? compiled : 0);
+  const isShown = (partMs: number) => partMs >= minShownShare * stake;
   const more = [
     preparing
       ? `For another ${ms(prepared)} operators do preparation before they launch, mostly ${preparing}: for example planning for new sizes. A graph avoids this because it is captured once; recurring sizes avoid it without a graph.`
@@ -108,10 +112,10 @@ async function finding(
     loading
       ? `For another ${ms(compiled)} the host compiles or loads code before it launches, which a graph avoids; recurring sizes avoid it without a graph.`
       : '',
-    stretches - prepared - compiled >= minShare * wall
-      ? `Another ${ms(stretches - prepared - compiled)} is longer host gaps between two launches, which a graph also removes.`
+    isShown(stretches - named)
+      ? `Another ${ms(stretches - named)} is longer host gaps between two launches, which a graph also removes.`
       : '',
-    aheadMs >= minShare * wall
+    isShown(aheadMs)
       ? `For another ${ms(aheadMs)} the host prepares the step: it waits for nothing, so with one launch per step it prepares the next one while the device computes.`
       : '',
   ];
@@ -178,5 +182,5 @@ function idleText(
       : stages === 1
         ? instancesOf(1, kind)
         : `each of ${instancesOf(stages, kind)}`;
-  return `under the profiler ${ms(idle)} idle in ${place}: ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
+  return `under the profiler ${ms(idle)} idle at launches in ${place}: ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
 }

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { explainArchive } from '../test-planted-faults.js';
+
+const folder = 'test/fixtures/diagnosis-validation';
+/** Numbers with this unit in a text. */
+const numbers = (text: string, pattern: RegExp): number[] =>
+  [...text.matchAll(pattern)].map(([, number]) => Number(number));
+
+test('launch-bound: the parts in its cause and in its evidence sum to what it states', async () => {
+  const { findings } = await explainArchive(`${folder}/e_24_uncached-fault.tgz`);
+  const { title, cause, evidence } = findings.find(({ id }) => id === 'launch_bound:decode')!;
+  const [share] = numbers(title, /waits ([\d.]+) %/g);
+  const [wall] = numbers(cause, /takes ([\d.]+) ms/g);
+  const [launches] = numbers(cause, /([\d.]+) ms in total/g);
+  const [stretches] = numbers(cause, /Another ([\d.]+) µs is longer host gaps/g);
+  expect(launches! + stretches! / 1e3).toBeCloseTo((share! / 100) * wall!, 2);
+  const [row] = evidence[0]!.rows;
+  expect(row!['idle_ms']).toBeCloseTo(
+    Number(row!['host_ms']) + Number(row!['launch_overhead_ms']) + Number(row!['launch_latency_ms']),
+    2,
+  );
+});
+
+test('layout copies: the evidence has the calls that the title counts', async () => {
+  const { findings } = await explainArchive(`${folder}/c_15_repeated_heads_scheduler-fault.tgz`);
+  const { title, cause, evidence } = findings.find(({ id }) => id === 'casts_and_layout_copies:decode')!;
+  expect(title).toContain('(8 kernels)');
+  expect(evidence[0]!.text).toContain('8 calls of 0.166 ms');
+  expect(cause).not.toContain('another type');
+});
