@@ -88,6 +88,38 @@ describe('generation', () => {
     expect(kindsOf([...tiledPass(256), ...experts])).toBe('prefill decode decode decode decode decode');
   });
 
+  test('preparation before the first step may take longer than all steps', () => {
+    const capture = times(30, [...times(5, [gemm('8,1,1', 1000)]), attention]);
+    expect(kindsOf([...capture, ...pass('64,1,1', 80), ...times(4, pass())])).toBe(
+      'prefill decode decode decode decode',
+    );
+    // After the steps, other work means that they are not what the program does.
+    expect(kindsOf([...times(5, pass()), ...capture])).toContain('no sampling');
+  });
+
+  const lookup = (grid: string): Kernel => ({ name: 'vectorized_gather_kernel<16, long>', grid });
+
+  test("an encoder's prompt ends where its decoder starts; a kernel that runs once per request separates no steps", () => {
+    const crossKeys = times(3, [tiled(256)]);
+    const generation = [
+      lookup('1,1,1'),
+      ...times(2, [...times(4, [tiled(512)]), attention]),
+      embedding,
+      ...crossKeys,
+      ...tiledPass(32).slice(1),
+      ...times(9, tiledPass(32)),
+    ];
+    const steps = ['prefill', ...Array.from({ length: 10 }, () => 'decode')];
+    expect(kindsOf(times(3, generation))).toBe([...steps, ...steps, ...steps].join(' '));
+  });
+
+  test('periods that cut each other are not steps', () => {
+    const pairs = [topk, ...times(2, layer())];
+    expect(kindsOf(times(8, [embedding, ...layer(), ...times(2, pairs), topk, ...layer()]))).toContain(
+      'two periods',
+    );
+  });
+
   test("a router's softmax and top-k separate layers, not steps", () => {
     const router: Kernel[] = [{ name: 'softmax_warp_forward<float, float, float, 3>' }, topk];
     const model = [embedding, ...times(3, [...times(8, [gemm()]), attention, ...router])];

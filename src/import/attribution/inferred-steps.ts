@@ -30,7 +30,7 @@ const minGemms = 8;
 const minAttentions = 2;
 /** A prompt has at most this multiple of the GEMMs of the passes after it, for example with a loop over experts. */
 const maxGemmRatio = 2;
-/** Share of the kernel time that the steps must cover. */
+/** Share of the kernel time from the first step on that the steps must cover. */
 const minCoverage = 0.5;
 /** Share of the kernels between the first and the last step that must belong to steps. */
 const minConfidence = 0.8;
@@ -59,10 +59,11 @@ export function inferSteps(sequence: KernelSequence): InferredSteps {
   });
   if (candidates.length === 0) return { why: noSeparator };
   // The shortest period: a kernel that runs once per request also separates equal parts.
-  candidates.sort((a, b) => b.passes.length - a.passes.length || b.coverage - a.coverage);
-  const best = candidates[0]!;
+  const shortest = candidates.reduce((a, b) => (b.passes.length > a.passes.length ? b : a));
+  const isShortest = ({ gemms }: Passes) => Math.abs(gemms - shortest.gemms) <= 0.1 * shortest.gemms;
+  const best = candidates.filter(isShortest).reduce((a, b) => (b.coveredNs > a.coveredNs ? b : a));
   const conflicting = candidates.find(
-    ({ gemms }) => Math.abs(gemms - best.gemms) > 0.1 * best.gemms && gemms % best.gemms > 0.1 * best.gemms,
+    (candidate) => !isShortest(candidate) && cutsPass(sequence, roles, best.passes, candidate.passes),
   );
   if (conflicting)
     return {
@@ -75,6 +76,23 @@ export function inferSteps(sequence: KernelSequence): InferredSteps {
     })),
     confidence: best.confidence,
   };
+}
+
+/** Whether one of the parts starts or ends inside a pass: with GEMMs of the pass on both sides. */
+function cutsPass(
+  { rows: n, code }: KernelSequence,
+  { gemm }: Roles,
+  passes: readonly Pass[],
+  parts: readonly Pass[],
+): boolean {
+  const gemmsBefore = new Int32Array(n + 1);
+  for (let i = 0; i < n; i++) gemmsBefore[i + 1] = gemmsBefore[i]! + gemm[code[i]!]!;
+  const boundaries = new Set(parts.flatMap(({ first, last }) => [gemmsBefore[first], gemmsBefore[last + 1]]));
+  return passes.some(({ first, last }) => {
+    for (let gemms = gemmsBefore[first]! + 1; gemms < gemmsBefore[last + 1]!; gemms++)
+      if (boundaries.has(gemms)) return true;
+    return false;
+  });
 }
 
 /** Launch codes that separate passes. */
@@ -100,7 +118,7 @@ interface RatedPasses {
   passes: Pass[];
   /** GEMMs per pass. */
   gemms: number;
-  coverage: number;
+  coveredNs: number;
   confidence: number;
 }
 
@@ -146,7 +164,9 @@ function findPasses(sequence: KernelSequence, roles: Roles, anchor: Anchor): Pas
     .filter((pass) => !alike.includes(pass) && pass.attentions > 0 && starts.has(pass.part.last + 1))
     .map(({ part, gemms: counted }) =>
       // Work before the first pass, such as initialization, belongs to no step.
-      part === parts[0] && counted > maxGemmRatio * gemms ? lastGemms(sequence, roles, part, gemms) : part,
+      part === parts[0] && counted > maxGemmRatio * gemms
+        ? lastGemms(sequence, roles, part, gemms)
+        : startAtEmbedding(sequence, roles, part),
     );
   const rated = ratePasses(sequence, passes, gemms);
   return rated && { ...rated, unlike };
@@ -158,18 +178,18 @@ function ratePasses(
   gemms: number,
 ): RatedPasses | null {
   if (passes.length < minSteps) return null;
+  // Preparation before the first step may take longer than all of them, such as the capture of graphs.
   let total = 0;
-  for (let i = 0; i < n; i++) total += dur[i]!;
-  let covered = 0;
+  for (let i = passes[0]!.first; i < n; i++) total += dur[i]!;
+  let coveredNs = 0;
   let kernels = 0;
   for (const { first, last } of passes) {
     kernels += last - first + 1;
-    for (let i = first; i <= last; i++) covered += dur[i]!;
+    for (let i = first; i <= last; i++) coveredNs += dur[i]!;
   }
-  const coverage = total > 0 ? covered / total : 0;
   const confidence = kernels / (passes.at(-1)!.last - passes[0]!.first + 1);
-  return coverage >= minCoverage && confidence >= minConfidence
-    ? { passes, gemms, coverage, confidence }
+  return total > 0 && coveredNs >= minCoverage * total && confidence >= minConfidence
+    ? { passes, gemms, coveredNs, confidence }
     : null;
 }
 

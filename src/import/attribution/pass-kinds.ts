@@ -69,6 +69,29 @@ function findUsual(sums: readonly PassSums[]): PassSums {
   return sums.toSorted((a, b) => meanOutputs(a) - meanOutputs(b))[Math.floor(sums.length / 2)]!;
 }
 
+/**
+ * Ends a prompt with the encoder, if the decoder's first pass follows: one that starts with a lookup of embeddings for as many tokens as a
+ * usual pass, and has as many attention kernels.
+ */
+function splitAfterEncoder(sequence: KernelSequence, roles: Roles, prompt: Pass, usual: Pass) {
+  const { code } = sequence;
+  const lookups = new Set<number>();
+  for (let i = usual.first; i <= usual.last && roles.gemm[code[i]!] === 0; i++)
+    if (roles.embedding[code[i]!] === 1) lookups.add(code[i]!);
+  let gemms = 0;
+  for (let i = prompt.first; i <= prompt.last; i++) {
+    gemms += roles.gemm[code[i]!]!;
+    const first = { first: i, last: prompt.last };
+    if (gemms === 0 || !lookups.has(code[i]!)) continue;
+    if (sumPass(sequence, roles, first).attention !== sumPass(sequence, roles, usual).attention) continue;
+    return [
+      { first: prompt.first, last: i - 1, prompt: true },
+      { ...first, prompt: false },
+    ];
+  }
+  return [{ ...prompt, prompt: true }];
+}
+
 /** The passes in order, with kinds; `unlike` passes only if they are prompts. */
 export type KnownPass = Pass & { kind: StageKind };
 
@@ -104,7 +127,7 @@ export function passKinds(
     ...passes.map((pass, i) => ({ ...pass, prompt: isPrompt(alikeSums[i]!) })),
     ...unlike
       .filter((pass) => outputRatio(sumPass(sequence, roles, pass), usualPass) >= moreTokens)
-      .map((pass) => ({ ...pass, prompt: true })),
+      .flatMap((pass) => splitAfterEncoder(sequence, roles, pass, passes[alikeSums.indexOf(usualPass)]!)),
   ].toSorted((a, b) => a.first - b.first);
   const afterPrompt = known.some(
     ({ prompt }, i) =>

@@ -99,6 +99,8 @@ test.each([
   ['static cache, compiled', 'diagnosis-stock/se_21_uncompiled-fixed', 0, 0],
   // Two prompts of vLLM's own warm-up.
   ['vLLM, CUDA graphs', 'vllm-0.26-h200/run-in-process', 2, 0],
+  ['SGLang, CUDA graphs', 'sglang-h200/nsys', 0, 0],
+  ['an encoder and a decoder', 'unprepared-h200/bart', 0, 0],
 ])(
   '%s: steps and first finding without marks agree with the marked ones',
   async (_, fixture, more, place) => {
