@@ -31,3 +31,15 @@ test('rows that do not apply for one reason are one row; a required one keeps it
   expect(text).toMatch(/Driver, CUDA +- no NVIDIA GPU\n +nsys +- not installed\n +! NVML +- no NVIDIA GPU\n/);
   expect(text).toContain('→ fix of NVML');
 });
+
+test('a row with many names does not narrow the text of the others', () => {
+  const names = ['torch', 'torch sees a GPU', 'transformers', 'accelerate', 'vLLM'];
+  const rows = names.map((name) => row(name, 'not_applicable', 'no Python'));
+  const text = terminalView(
+    doctorView(document('doctor', '1.0', { ok: true, summary: 'x', capabilities: [], rows })),
+    { width: 80 },
+  );
+  expect(text).toMatch(
+    /torch, torch sees a GPU +- no Python\n +transformers, accelerate, vLLM +- no Python\n/,
+  );
+});

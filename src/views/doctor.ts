@@ -56,14 +56,20 @@ export function doctorView(document: Document<DoctorData>): View {
   };
 }
 
-/** Optional rows that do not apply for the same reason become one, at the place of the first. */
+/** Longer names would leave no room for the column next to them. */
+const maxNameLength = 36;
+
+/** Optional rows that do not apply for the same reason become one, at the place of the first, as far as their names fit. */
 function mergedRows(rows: readonly DoctorRow[]): DoctorRow[] {
   const merges = (row: DoctorRow) => row.status === 'not_applicable' && !row.required;
-  const keyOf = (row: DoctorRow) => (merges(row) ? row.found : row.id);
-  return [...new Set(rows.map(keyOf))].map((key) => {
-    const same = rows.filter((row) => keyOf(row) === key);
-    return { ...same[0]!, label: same.map(({ label }) => label).join(', ') };
-  });
+  const merged: DoctorRow[] = [];
+  for (const row of rows) {
+    const index = merged.findLastIndex((earlier) => merges(earlier) && earlier.found === row.found);
+    const label = index < 0 || !merges(row) ? '' : `${merged[index]!.label}, ${row.label}`;
+    if (label === '' || label.length > maxNameLength) merged.push(row);
+    else merged[index] = { ...merged[index]!, label };
+  }
+  return merged;
 }
 
 function factsOf(row: DoctorRow): { name: string; text: Text }[] {

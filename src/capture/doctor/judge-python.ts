@@ -26,23 +26,28 @@ export function judgePython(facts: DoctorFacts): Verdict[] {
   ];
 }
 
-function pip(python: PythonFacts | null, packages: string): string {
-  return `${python?.command ?? 'python3'} -m pip install ${packages}`;
-}
+const pip = (python: PythonFacts, packages: string): string => `${python.command} -m pip install ${packages}`;
+
+/** A package is installed into a Python that runs. */
+const noPython = (id: string, label: string): Verdict =>
+  notApplicable(id, label, 'no Python', 'Needs a Python that runs: see the row Python');
 
 function judgePackage(name: string, python: PythonFacts | null, label = name): Verdict {
-  const version = python?.packages[name];
-  return version
-    ? ok(name, label, version)
-    : missing(name, label, python ? 'not installed' : 'no Python', pip(python, name));
+  if (!python) return noPython(name, label);
+  const version = python.packages[name];
+  return version ? ok(name, label, version) : missing(name, label, 'not installed', pip(python, name));
 }
 
 function torch(python: PythonFacts | null): Verdict {
-  const version = python?.packages['torch'];
-  if (!python || !version) {
-    const fix = `${pip(python, 'torch')}   (then: ${runWith('torch')})`;
-    return missing('torch', 'torch', python ? 'not installed' : 'no Python', fix);
-  }
+  if (!python) return noPython('torch', 'torch');
+  const version = python.packages['torch'];
+  if (!version)
+    return missing(
+      'torch',
+      'torch',
+      'not installed',
+      `${pip(python, 'torch')}   (then: ${runWith('torch')})`,
+    );
   return ok('torch', 'torch', `${version} (${torchBuild(python)})`);
 }
 
@@ -55,13 +60,14 @@ function gpuBuildOf({ torchCuda, torchHip }: PythonFacts): string | null {
 }
 
 function torchGpu(facts: DoctorFacts): Verdict {
-  const [id, label] = ['torch_gpu', 'torch sees a GPU'];
+  const [id, label] = ['torch_gpu', 'torch sees a GPU'] as const;
   const { python } = facts;
+  if (!python) return noPython(id, label);
   const anyGpu = hasNvidiaGpu(facts) || facts.amd.kfd;
   const gpuBuild = hasNvidiaGpu(facts)
     ? pip(python, '--force-reinstall torch')
     : 'Install torch for ROCm: pytorch.org/get-started';
-  if (!python?.torchDevices) return notApplicable(id, label, 'torch is not installed', pip(python, 'torch'));
+  if (!python.torchDevices) return notApplicable(id, label, 'torch is not installed', pip(python, 'torch'));
   if ('failed' in python.torchDevices) {
     const fix = `${python.command} -c "import torch; print(torch.cuda.is_available())"   shows the full message`;
     return warning(id, label, `torch did not respond: ${python.torchDevices.failed}`, fix);

@@ -80,9 +80,7 @@ describe('whole machines', () => {
   test('a laptop without GPU, Python and Docker can run the main commands', () => {
     const data = judge(laptop);
     expect(data.ok).toBe(true);
-    expect(data.summary).toBe(
-      'embedded CPU engine: yes; NVIDIA capture: no GPU found; PyTorch: not installed',
-    );
+    expect(data.summary).toBe('embedded CPU engine: yes; NVIDIA capture: no GPU found; PyTorch: no Python');
     expect(data.rows.filter((row) => row.status === 'ok').map((row) => row.id)).toEqual(
       expect.arrayContaining(['node', 'engine', 'duckdb', 'home', 'disk', 'memory', 'cpu']),
     );
@@ -216,7 +214,6 @@ describe('rows of tools that `run` starts', () => {
     // Suggests the tool that works without counters.
     ['ncu_counters', mute, 'nsys'],
     ['torch', bare, 'torch'],
-    ['torch', laptop, 'torch'],
   ])('%s names the command', (id, facts, list) => {
     const row = rowOf(facts, id);
     expect(row.status).not.toBe('ok');
@@ -242,6 +239,9 @@ describe('Python', () => {
   test('a named Python that does not run is not to be installed', () => {
     const none = { ...h200, python: null };
     expect(rowOf(none, 'python').fix).toContain('apt install python3');
+    // Nothing can be installed into a Python that does not run.
+    for (const id of ['torch', 'torch_gpu', 'transformers', 'accelerate', 'vllm'])
+      expect(rowOf(none, id)).toMatchObject({ status: 'not_applicable', found: 'no Python' });
     const named = rowOf({ ...none, pythonSetting: '/opt/none/python' }, 'python');
     expect(named).toMatchObject({
       status: 'missing',

@@ -65,7 +65,9 @@ function capabilitiesOf(facts: DoctorFacts, verdicts: Verdict[]): Capability[] {
         : devices.available
           ? `yes, ${torchBuild(python)}`
           : 'yes, on the CPU'
-      : 'not installed';
+      : python
+        ? 'not installed'
+        : 'no Python';
   return [
     engine,
     capability('nvidia_capture', 'NVIDIA capture', nvidia.usable, nvidia.text),
