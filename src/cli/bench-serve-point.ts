@@ -4,7 +4,7 @@ import { openGpus } from '../capture/telemetry-gpus.js';
 import { startDeviceSampler } from '../capture/run/device-sampler.js';
 import { startHostSampler } from '../capture/telemetry.js';
 import { clientVerdict } from '../load/client-verdict.js';
-import { loadLevel } from '../load/load-shape.js';
+import { ratesOf } from '../load/load-shape.js';
 import { medianTtftMs, sendLags, sweepPoint } from '../load/point-figures.js';
 import { planRequests } from '../load/plan-requests.js';
 import type { PromptTokenizer } from '../load/prompts.js';
@@ -85,7 +85,7 @@ export async function runServingPoint(
       load: {
         kind: load.shape.kind,
         concurrency: load.concurrency,
-        rate_per_s: load.shape.kind === 'closed' ? null : loadLevel(load.shape),
+        ...ratesOf(load.shape),
         requests: planned.length,
         warmup_requests: planned.filter(({ warmup }) => warmup).length,
         ramp_s: load.shape.kind === 'closed' ? load.shape.ramp_s : 0,

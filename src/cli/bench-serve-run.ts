@@ -5,6 +5,7 @@ import { analyzeServing } from '../facts/serving/serving.js';
 import { loadTokenizer } from '../engines/onnx/tokenizer.js';
 import { leftWords } from '../capture/bench/eta.js';
 import { startLoadEta } from '../load/load-eta.js';
+import { ratesOf } from '../load/load-shape.js';
 import type { PromptTokenizer } from '../load/prompts.js';
 import { probeServer } from '../load/probe.js';
 import { partSeed } from '../load/random.js';
@@ -180,10 +181,8 @@ async function measure(
 }
 
 function loadFacts({ shape, concurrency, requests }: PlannedLoad) {
-  const rate =
-    shape.kind === 'closed' || shape.kind === 'trace' || shape.kind === 'ramp' ? null : shape.rate_per_s;
   const base = { warmup_requests: 0, ramp_s: 0, seconds: null, requests };
-  return { ...base, kind: shape.kind, concurrency: concurrency ?? 0, rate_per_s: rate };
+  return { ...base, kind: shape.kind, concurrency: concurrency ?? 0, ...ratesOf(shape) };
 }
 
 async function recordLoads(recording: Recording, plan: LoadPlan, interrupted: boolean): Promise<Recorded> {

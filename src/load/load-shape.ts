@@ -40,3 +40,9 @@ export function loadLevel(shape: LoadShape): number {
       return shape.rate_per_s;
   }
 }
+
+/** Requests per second: the mean of an open loop, null for a closed one, and both ends of a ramp. */
+export const ratesOf = (shape: LoadShape) => ({
+  rate_per_s: shape.kind === 'closed' ? null : loadLevel(shape),
+  ...(shape.kind === 'ramp' && { from_per_s: shape.from_per_s, to_per_s: shape.to_per_s }),
+});

@@ -1,9 +1,17 @@
 import type { Load, Slo } from '../model/documents/serving.js';
 import { formatQuantity, formatSetting, formatShareSetting, plural } from './format.js';
 
-/** "8 users", "5 req/s (Poisson)", "trace"; the same on every surface. */
-export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string {
+/** "8 users", "5 req/s (Poisson)", "1 → 6 req/s (ramp)", "trace"; the same on every surface. */
+export function loadLabel({
+  kind,
+  concurrency,
+  rate_per_s: rate,
+  from_per_s: from,
+  to_per_s: to,
+}: Load): string {
   if (kind === 'closed') return plural(concurrency ?? 0, 'user');
+  if (from !== undefined && to !== undefined)
+    return `${formatSetting(from)} → ${formatSetting(to, 'req/s')} (ramp)`;
   // Poisson is a name.
   const arrivals = kind === 'poisson' ? 'Poisson' : kind;
   if (rate === null) return arrivals;

@@ -34,6 +34,8 @@ const loadSchema = z.object({
     .nullable()
     .describe('Users of a closed loop; maximum in-flight requests of an open loop, null for no limit.'),
   rate_per_s: z.number().nullable().describe('Mean offered rate of an open loop; null for a closed one.'),
+  from_per_s: z.number().optional().describe('Rate at the start of a ramp (1.2).'),
+  to_per_s: z.number().optional().describe('Rate at the end of a ramp (1.2).'),
   requests: z.number().int(),
   warmup_requests: z.number().int(),
   ramp_s: z.number().describe('The start of users of a closed loop is spread over this time.'),
@@ -170,7 +172,7 @@ const servingResultSchema = z.object({
   best_under_slo: z.object({ execution_id: z.string().nullable(), text: z.string() }).nullable(),
 });
 
-export const servingVersion = '1.1';
+export const servingVersion = '1.2';
 export const servingDocumentSchema = documentSchema('serving', servingVersion, servingResultSchema);
 
 export type Spread = z.infer<typeof spreadSchema>;
