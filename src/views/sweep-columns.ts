@@ -1,5 +1,5 @@
 import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep.js';
-import { figureUnit, runOutcomeLabels } from '../vocabulary/sweep.js';
+import { figureQuantity, runOutcomeLabels } from '../vocabulary/sweep.js';
 import type { Value } from './block.js';
 
 /** Figures in the summary tables, if the runs have them; the CSV has all. */
@@ -51,7 +51,7 @@ export const whyNoFigure = ({ outcome }: SweepRun): string =>
 
 export function figureValue(name: string, value: number | null | undefined, run: SweepRun): Value {
   if (value === null || value === undefined) return { missing: whyNoFigure(run) };
-  return countFigures.has(name) ? { count: value } : { n: value, ...figureUnit(name) };
+  return countFigures.has(name) ? { count: value } : figureQuantity(name, value);
 }
 
 const countFigures: ReadonlySet<string> = new Set(['largest_batch_size', 'largest_context_tokens']);

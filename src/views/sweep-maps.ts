@@ -1,5 +1,5 @@
 import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep.js';
-import { figureLabel, figureUnit, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
+import { figureLabel, figureQuantity, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
 import type { HeatChart } from './chart.js';
 import { shownFiguresOf } from './sweep-columns.js';
 
@@ -127,7 +127,7 @@ export function mapChart(map: SweepMap): HeatChart {
       x,
       y,
       shade: shade(value),
-      lines: [value === null ? runOutcomeLabels[run.outcome] : { n: value, ...figureUnit(map.figure) }],
+      lines: [value === null ? runOutcomeLabels[run.outcome] : figureQuantity(map.figure, value)],
       notes: [run.label, figureLabel(map.figure), ...(run.failure ? [run.failure.what] : [])],
     })),
   };

@@ -73,6 +73,12 @@ export function figureUnit(name: string): { unit: string; digits?: number } {
   return { unit: /(_share|_mfu|_mbu)$/.test(name) ? 'ratio' : '' };
 }
 
+/** A figure of a run as shown: all memory in GB, as in memory profiles, plans and estimates. */
+export function figureQuantity(name: string, n: number): { n: number; unit: string; digits?: number } {
+  const unit = figureUnit(name);
+  return unit.unit === 'B' ? { n: n / 1e9, ...figureUnit('_gb') } : { n, ...unit };
+}
+
 const parameterLabels: Readonly<Record<string, string>> = {
   model_id: 'model',
   input_length: 'input',
