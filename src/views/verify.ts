@@ -1,8 +1,15 @@
 import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
+import { isMinGainError, minGainErrorShare } from '../model/gain-error.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes, gainPlace } from '../vocabulary/change-outcomes.js';
-import { formatColumn, formatCount, formatWithRange, plural } from '../vocabulary/format.js';
+import {
+  formatColumn,
+  formatCount,
+  formatShareSetting,
+  formatWithRange,
+  plural,
+} from '../vocabulary/format.js';
 import { perInstance } from '../vocabulary/stages.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
@@ -154,6 +161,7 @@ function changeBlocks(data: VerifyResult): Block[] {
       text: 'Drawn: the expected interval, the expected gain as a line, the achieved gain as a dot.',
     },
     { type: 'notes', items: [...shareNotes(data), ...changeNotes(changes)] },
+    ...errorNote(changes),
   ];
 }
 
@@ -175,6 +183,17 @@ function shareNotes({ stages, changes }: VerifyResult): Part[][] {
     ];
   });
 }
+
+/** Why the error of a gain may be larger than those of the two means. */
+const errorNote = (changes: readonly Change[]): Block[] =>
+  changes.some(({ achieved_ms: ms, achieved_error_ms: errorMs }) => isMinGainError(ms, errorMs))
+    ? [
+        {
+          type: 'text',
+          text: `The error of an achieved gain is at least ± ${formatShareSetting(minGainErrorShare)}: machines drift between runs.`,
+        },
+      ]
+    : [];
 
 /** What the table does not say of changes, the same once: "1, 3. Gone; no gain was expected." */
 function changeNotes(changes: readonly Change[]): string[] {

@@ -1,5 +1,6 @@
 import { isIdleBar } from '../../model/bars.js';
 import type { ExplainResult, Finding, StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
+import { minGainErrorShare } from '../../model/gain-error.js';
 import { headlineTime } from '../../model/headline-time.js';
 import { type StagePair, whyNotGraded } from './stage-pairs.js';
 import { pointLabel } from '../../vocabulary/bench.js';
@@ -284,9 +285,6 @@ function gradeText(
   return `${outcomeWords(entry)}: ${formatMs(gain.expected_ms)} expected (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)}), ${achieved}, ${place}.`;
 }
 
-/** Minimum uncertainty of a difference of two means, as a share of the difference: machines drift between runs. */
-const minErrorShare = 0.05;
-
 /** The part of the stage's gain that counts for a finding with this expected gain, and its uncertainty. */
 function achievedOf(
   gain: Gain,
@@ -296,7 +294,7 @@ function achievedOf(
   const part = gain.expected_ms / sharing.reduce((sum, other) => sum + other.gain!.expected_ms, 0);
   const achieved = verdict.achieved_ms;
   const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;
-  return { ms: part * achieved, errorMs: part * Math.max(noise, minErrorShare * Math.abs(achieved)) };
+  return { ms: part * achieved, errorMs: part * Math.max(noise, minGainErrorShare * Math.abs(achieved)) };
 }
 
 function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVerdict {

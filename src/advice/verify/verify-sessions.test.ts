@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { profileRows } from '../../facts/test-rows.js';
 import { sessionOf, tinyWorkload } from '../../facts/test-session.js';
+import { fixture, imported } from '../../facts/trace/test-import.js';
 import { verifyDocumentSchema } from '../../model/documents/explain.js';
 import { terminalView } from '../../render/terminal/view.js';
 import { importSession } from '../../session/archive-import.js';
@@ -32,6 +33,17 @@ test('a planted fault and its fix on an H200: gone, with the expected gain', asy
   expect(text).toContain('The achieved gain is within the expected interval');
   // Complete on several lines, and no number without its unit.
   expect(text).toMatch(/1 {2}Bank conflicts: 97 % of the shared-memory passes/);
+});
+
+test('results of other tools are compared by another command', async () => {
+  const results = (name: string) =>
+    imported(home, 'sglang-bench-serving', fixture(`benchmark-results-recorded/sglang-${name}.jsonl`));
+  const [before, after] = [await results('oai'), await results('nostream')];
+  const { data, issues } = await verifySessions(before, after);
+  expect([data.stages, data.changes]).toEqual([[], []]);
+  expect(issues.map(({ text }) => text)).toEqual([
+    `Results of other tools are not verified by stage. Compare them with: inferscope bench compare ${before.id} ${after.id}`,
+  ]);
 });
 
 test('rejects other models and devices, and reports other lengths', async () => {
@@ -71,7 +83,7 @@ test('rejects other models and devices, and reports other lengths', async () => 
   );
   expect(result.issues.map(({ text }) => text)).toEqual([
     'Lengths differ: prompt tokens 4 and 9. Attention and KV cache grow with them.',
-    'The sessions have no common stage with times in both: only findings are compared.',
+    'The sessions have no common stage with times in both.',
   ]);
   const both = await verifySessions(base, await runWith({ input_len: 9, output_len: 7 }));
   expect(both.issues[0]!.text).toMatch(/prompt tokens 4 and 9, output tokens \d+ and 7\. /);

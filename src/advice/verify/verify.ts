@@ -5,8 +5,9 @@ import {
   type WaterfallKind,
   verifyVersion,
 } from '../../model/documents/explain.js';
+import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
-import { withRecordedOperators } from '../../facts/waterfall/recorded-operators.js';
+import { withRecordedBars } from '../../facts/waterfall/recorded-bars.js';
 import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
@@ -37,7 +38,7 @@ export async function verifySessions(before: Session, after: Session): Promise<D
     before: before.manifest.workload?.batch_size ?? null,
     after: after.manifest.workload?.batch_size ?? null,
   };
-  const [from, to] = await withRecordedOperators([
+  const [from, to] = await withRecordedBars([
     { session: before, waterfalls: earlier.data.stages },
     { session: after, waterfalls: later.data.stages },
   ]);
@@ -47,14 +48,19 @@ export async function verifySessions(before: Session, after: Session): Promise<D
     batches,
   );
   if (result.stages.length === 0) {
-    const isUnknown = [earlier, later].every(({ data }) => data.stages.some(({ kind }) => kind === 'other'));
-    const why = isUnknown
-      ? 'Common to the sessions are only steps and ranges of unknown kind, with work that may have changed'
-      : 'The sessions have no common stage with times in both';
-    const text = `${why}: only findings are compared.`;
+    const text = [before, after].every(({ manifest }) => hasSubject(manifest, 'results'))
+      ? `Results of other tools are not verified by stage. Compare them with: inferscope bench compare ${before.id} ${after.id}`
+      : noCommonStage([earlier.data, later.data], result.changes.length > 0);
     issues.push({ code: 'no_common_stage', severity: 'warning', text });
   }
   return document('verify', verifyVersion, result, issues);
+}
+
+function noCommonStage(explained: readonly ExplainResult[], hasFindings: boolean): string {
+  const why = explained.every(({ stages }) => stages.some(({ kind }) => kind === 'other'))
+    ? 'Common to the sessions are only steps and ranges of unknown kind, with work that may have changed'
+    : 'The sessions have no common stage with times in both';
+  return `${why}${hasFindings ? ': only findings are compared' : ''}.`;
 }
 
 /** The result of one stage only, with the sentences and the score of what is left. */
