@@ -9,6 +9,7 @@ import {
   differenceTable,
   isUniform,
   metricTable,
+  oneSidedNote,
   unclaimedNote,
   withinProcessNote,
 } from './metric-changes.js';
@@ -134,6 +135,7 @@ function notes({ comparisons, tolerance, within_process: isWithin }: BaselineChe
             isUniform(comparisons) ? ` Values per side: ${comparisons[0]!.n.join(' and ')}.` : '',
           ] satisfies Text,
         ]),
+    ...oneSidedNote(comparisons.map((comparison) => ({ ...comparison, name: comparedLabel(comparison) }))),
     ...changeNote(comparisons.map(({ baseline: base, current: now, ...rest }) => ({ ...rest, base, now }))),
     ...(comparisons.some(({ verdict }) => verdict === 'inconclusive')
       ? ['More launches would narrow the intervals.']

@@ -7,11 +7,12 @@ import {
   differenceTable,
   isUniform,
   metricTable,
+  oneSidedNote,
   unclaimedNote,
   withinProcessNote,
 } from './metric-changes.js';
 import { pointLabel } from '../vocabulary/bench.js';
-import { comparedMetricLabel } from '../vocabulary/compared-metrics.js';
+import { comparedLabel, comparedMetricLabel } from '../vocabulary/compared-metrics.js';
 
 /** Two benchmarks metric by metric: the finding first, then one table per point, so that names are not cut. */
 export function benchCompareView(document: Document<BenchCompare>): View {
@@ -81,6 +82,7 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
         ]
       : []),
     ...power,
+    ...oneSidedNote(comparisons.map((comparison) => ({ ...comparison, name: comparedLabel(comparison) }))),
     ...changeNote(comparisons),
     ...unclaimedNote(
       comparisons,

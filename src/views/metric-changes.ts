@@ -1,5 +1,6 @@
 import type { BaselineVerdict } from '../model/documents/baseline.js';
 import type { CompareVerdict } from '../model/documents/bench-compare.js';
+import { plural } from '../vocabulary/format.js';
 import { verdictLabels } from '../vocabulary/verdicts.js';
 import type { Block, Table, Text } from './block.js';
 
@@ -58,6 +59,8 @@ export function metricTable(
       { id: 'verdict', head: 'verdict' },
     ],
     rows: metrics.map((metric) => ({
+      // Tools have dozens of metrics of their own: oneSidedNote counts them.
+      level: metric.verdict === 'missing' ? 3 : 1,
       cells: [
         metric.name,
         quantity(metric.base, metric.unit),
@@ -85,6 +88,20 @@ const interval = ([low, high]: readonly [number, number]): Text => [
   ' to ',
   { n: high, unit: 'ratio', signed: true },
 ];
+
+/** Names of one-sided metrics that a note lists. */
+const namesInNote = 4;
+
+/** The metrics that only one side has, which the text does not list in rows. */
+export function oneSidedNote(metrics: readonly Pick<MetricChange, 'name' | 'verdict'>[]): string[] {
+  const names = metrics.flatMap(({ name, verdict }) => (verdict === 'missing' ? [name] : []));
+  if (names.length === 0) return [];
+  const more = names.length - namesInNote;
+  const shown = names.slice(0, namesInNote).join(', ');
+  return [
+    `${plural(names.length, 'metric')} on one side only: ${shown}${more > 0 ? ` and ${more} more` : ''}.`,
+  ];
+}
 
 /** Whether all metrics have the same n. */
 export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean =>
