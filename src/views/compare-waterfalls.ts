@@ -1,3 +1,4 @@
+import { isKernelBar } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
 import type { ComparedWaterfall, CompareResult } from '../model/documents/compare.js';
 import type { WaterfallKind } from '../model/documents/explain.js';
@@ -48,11 +49,22 @@ export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[
     timeKinds: sessions.map(() => 'measured'),
     columns: [...sideColumns(count, 'ms'), ...changeColumns(count)],
   };
-  return inStageOrder(waterfalls).map((waterfall, index): Block => ({
+  const blocks = inStageOrder(waterfalls).map((waterfall, index): Block => ({
     level: index === 0 ? 1 : 2,
     ...waterfallBars(waterfall, sides),
   }));
+  const hasNegative = waterfalls.some((waterfall) =>
+    sharedBars(waterfall).some(
+      ({ id, values }) =>
+        isKernelBar(id) &&
+        values.some((ms, i) => -(ms ?? 0) > smallShare * (waterfall.times_ms[i]?.value ?? 0)),
+    ),
+  );
+  return hasNegative ? [...blocks, { type: 'text', text: negativeText }] : blocks;
 }
+
+const negativeText =
+  'A negative bar: kernels faster than their roofline limit. inferscope explain SESSION says why.';
 
 const inStageOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
   waterfalls.toSorted((a, b) => stageRank(a.phase) - stageRank(b.phase));

@@ -59,7 +59,7 @@ export function compareView(document: Document<CompareResult>, linkTo: SessionLi
         `${data.what === 'trace' ? 'Kernels' : 'Operators'} that changed most (mean per instance)`,
         kernelBlocks(data, linkTo),
       ),
-      section('tiles', 'GEMM tiles that changed', data.gemm_tiles.length > 0 ? [tileTable(data)] : []),
+      section('tiles', 'GEMM tiles that changed most', data.gemm_tiles.length > 0 ? [tileTable(data)] : []),
       section('environment', 'Other differences', environmentBlocks(data)),
     ].filter(({ blocks }) => blocks.length > 0),
   };

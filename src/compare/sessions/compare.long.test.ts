@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compareDocumentSchema, type CompareResult } from '../../model/documents/compare.js';
 import type { Document } from '../../model/document.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession, type Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
 import { gpuWorkload } from '../../facts/bench/test-bench.js';
@@ -74,6 +76,23 @@ describe('captures of the same model with eager attention and with SDPA', () => 
     expect([from, to]).toEqual(stage.values.map((value) => expect.closeTo(value!.duration_ms.value!, 6)));
   });
 });
+
+test('under the profiler, bars are as recorded, also of a stage that took longer without it', async () => {
+  const sessions: Session[] = [];
+  for (const name of ['e_24_uncached-fixed', 'e_15_repeated_heads_collected-fault']) {
+    const { id } = await importSession(`test/fixtures/diagnosis-validation/${name}.tgz`, home);
+    sessions.push(await openSession(id, home));
+  }
+  const { data, issues } = await compareSessions(sessions);
+  const [decode] = data.waterfalls;
+  // The first session has no clean execution. The decode step of the second took 95 ms under the profiler and 116 ms without it.
+  expect(decode).toMatchObject({ phase: 'decode', profiled: true });
+  for (const [i, time] of decode!.times_ms.entries()) {
+    const sumMs = decode!.bars.reduce((sum, { values }) => sum + values[i]!, 0);
+    expect(sumMs).toBeCloseTo(time!.value!, 6);
+  }
+  expect(issues.map(({ code }) => code)).not.toContain('slower_clean_run');
+}, 60_000);
 
 test('status of kernels, significance of stages, tiles by position, a matrix of three', async () => {
   const a = await testSide(

@@ -25,7 +25,7 @@ import { rankIssues, recordingIssues, timingIssues } from './issues.js';
 import { modelOf, scalingOf } from './scaling.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
-import { withRecordedOperators } from '../../facts/waterfall/recorded-operators.js';
+import { withRecordedBars } from '../../facts/waterfall/recorded-bars.js';
 import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
 
 const maxKernels = 200;
@@ -81,7 +81,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
         .map((issue) => ({ issue, scope: user.name ?? id })),
     ),
   );
-  return document('compare', compareVersion, compareSides(what!, await withRecordedOperators(sides)), [
+  return document('compare', compareVersion, compareSides(what!, await withRecordedBars(sides)), [
     ...rankIssues(sides),
     ...timingIssues(sides),
     ...recordingIssues(what!, sides),

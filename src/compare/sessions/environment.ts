@@ -12,7 +12,7 @@ type Difference = CompareResult['environment'][number];
 
 /** How a difference can change times, by fact id: the name in the manifest, or the part it belongs to. */
 const explanations: readonly { pattern: RegExp; text: string }[] = [
-  { pattern: /^batch_size$/, text: 'more sequences per step: larger GEMMs, the same weights read' },
+  { pattern: /^batch_size$/, text: 'sequences per step: the size of GEMMs, not the weights read' },
   { pattern: /dtype|quantization/, text: 'bytes of the weights and the tensor cores that compute' },
   { pattern: /^(input|output)_len$/, text: 'context length: attention and KV cache grow with it' },
   { pattern: /^(model|model_size)$/, text: 'another model' },

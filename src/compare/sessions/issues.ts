@@ -1,10 +1,9 @@
 import { kernelNoun } from '../../vocabulary/kernel-changes.js';
 import type { Issue } from '../../model/document.js';
 import type { CompareResult } from '../../model/documents/compare.js';
-import { isSlower } from '../../model/headline-time.js';
 import { formatFigure } from '../../vocabulary/format.js';
 import type { Side } from './side.js';
-import { scaledSides } from '../../facts/waterfall/recorded-operators.js';
+import { isComparedProfiled, isScaled, scaledSides } from '../../facts/waterfall/recorded-bars.js';
 
 const hasCleanStage = ({ stages }: Side): boolean => stages.some(({ is_clean }) => is_clean === true);
 
@@ -56,8 +55,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     });
   const slower = sides.flatMap((side) => {
     const stages = side.waterfalls.filter(
-      ({ clean_ms: clean, measured_ms: profiled, source }) =>
-        source === 'trace' && profiled.value !== null && isSlower(clean.value, profiled.value),
+      (stage) => stage.source === 'trace' && isScaled(stage) && !isComparedProfiled(stage.kind, sides),
     );
     const times = stages.map(
       ({ kind, clean_ms: clean, measured_ms: profiled }) =>
@@ -71,7 +69,10 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
       severity: 'info',
       text: `${slower.join(', ')} took longer without the profiler: bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
     });
-  const scaled = scaledSides(sides, false).filter(({ kernels }) => kernels.length > 0);
+  const scaled = scaledSides(sides, false).filter(
+    ({ kernels, waterfalls }) =>
+      kernels.length > 0 && waterfalls.some(({ source }) => source === 'operators'),
+  );
   if (scaled.length > 0)
     list.push({
       code: 'operators_under_profiler',

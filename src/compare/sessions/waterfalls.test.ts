@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
-import { scaledSides } from '../../facts/waterfall/recorded-operators.js';
+import { scaledSides } from '../../facts/waterfall/recorded-bars.js';
 import { comparedWaterfalls } from './waterfalls.js';
 
 const bar = (id: string, ms: number) => ({ id, ms, label: id }) as StageWaterfall['bars'][number];

@@ -1,7 +1,7 @@
 import type { ComparedWaterfall } from '../../model/documents/compare.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { busyMs, explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
-import { isComparedProfiled } from '../../facts/waterfall/recorded-operators.js';
+import { isComparedProfiled } from '../../facts/waterfall/recorded-bars.js';
 import { sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
 import { ranksOf } from './scaling.js';

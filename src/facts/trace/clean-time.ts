@@ -53,6 +53,9 @@ async function areHookedSteps(scope: TraceScope): Promise<boolean> {
   return row?.hooked === true;
 }
 
+/** Instead of the clean time, for stages that are compared as recorded. */
+export const profiledOnly = missing('no_clean_stage', 'only times under the profiler are compared');
+
 const runsAhead = missing(
   'runs_ahead',
   'the program runs ahead of the device, so host times of the clean execution are not meaningful',

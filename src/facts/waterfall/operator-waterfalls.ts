@@ -10,7 +10,7 @@ import { readStoredRoofline } from '../artifact.js';
 import { roofsOf } from '../bench/roof.js';
 import { workloadModel } from '../model-work.js';
 import { removeProfilerOverhead } from '../without-profiler.js';
-import { cleanTimeOf } from '../trace/clean-time.js';
+import { cleanTimeOf, profiledOnly } from '../trace/clean-time.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import { plural } from '../../vocabulary/format.js';
 import { shapeOf } from '../utilization/groups.js';
@@ -157,9 +157,7 @@ async function stageOf(
   const n = spans.length;
   const sortedMs = spans.map(({ ns }) => ns / 1e6).toSorted((a, b) => a - b);
   const wallMs = spans.reduce((sum, { ns }) => sum + ns, 0) / n / 1e6;
-  const clean = options.clean
-    ? await cleanTimeOf(scope, group)
-    : missing('no_clean_stage', 'only times under the profiler are compared');
+  const clean = options.clean ? await cleanTimeOf(scope, group) : profiledOnly;
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
   const necessary = 'reason' in need.necessary ? null : need.necessary;
   const factor = options.scaled ? operatorFactor(recorded, n, wallMs, clean.value) : 1;

@@ -11,12 +11,12 @@ interface ComparedSide {
   waterfalls: StageWaterfall[];
 }
 
-/** Whether the bars of a program on the CPU are scaled to its shorter time without the profiler. */
-const isScaled = ({ source, clean_ms: clean, measured_ms: profiled }: StageWaterfall): boolean =>
-  source === 'operators' &&
+/** Whether the bars are scaled to the time without the profiler: a shorter one for operators on the CPU, a longer one for a timeline. */
+export const isScaled = ({ source, clean_ms: clean, measured_ms: profiled }: StageWaterfall): boolean =>
   clean.value !== null &&
   profiled.value !== null &&
-  isSlower(profiled.value, clean.value);
+  ((source === 'operators' && isSlower(profiled.value, clean.value)) ||
+    (source === 'trace' && isSlower(clean.value, profiled.value)));
 
 /** Comparing a clean time with a profiled one would compare the profiler. */
 export const isComparedProfiled = (
@@ -25,7 +25,7 @@ export const isComparedProfiled = (
 ): boolean =>
   sides.some(({ waterfalls }) => waterfalls.some((stage) => stage.kind === kind && isProfiled(stage)));
 
-/** Sides with scaled operators in stages that are compared with or without the profiler. */
+/** Sides with scaled bars in stages that are compared with or without the profiler. */
 export const scaledSides = <S extends Pick<ComparedSide, 'waterfalls'>>(
   sides: readonly S[],
   profiled: boolean,
@@ -35,7 +35,7 @@ export const scaledSides = <S extends Pick<ComparedSide, 'waterfalls'>>(
   );
 
 /** Sides with bars as recorded under the profiler in the stages with times that are compared under it. */
-export async function withRecordedOperators<S extends ComparedSide>(sides: readonly S[]): Promise<S[]> {
+export async function withRecordedBars<S extends ComparedSide>(sides: readonly S[]): Promise<S[]> {
   const scaled = new Set(scaledSides(sides, true));
   const all: S[] = [];
   for (const side of sides) {

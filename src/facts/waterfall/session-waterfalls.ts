@@ -37,13 +37,13 @@ export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[
 /**
  * Waterfalls of a session from its best source, or the reason for none: a profile, a benchmark, a load test, a timeline,
  * imported results, recorded steps.
- * @param operators.clean false leaves the times of operators on the CPU as recorded under the profiler
+ * @param times.clean false leaves the bars of timelines and operators as recorded under the profiler
  */
 export async function sessionWaterfalls(
   session: Session,
   database: SessionDatabase,
   options: ScopeOptions = {},
-  operators: { clean?: boolean } = {},
+  times: { clean?: boolean } = {},
 ): Promise<SessionWaterfalls> {
   const { manifest } = session;
   const { workload } = manifest;
@@ -91,9 +91,9 @@ export async function sessionWaterfalls(
   }
   const { scope, shown } = await timelineScope(session, database, options);
   if (!scope.source.gpu_used) {
-    return { ...(await operatorWaterfalls(session, database, scope, operators)), scope };
+    return { ...(await operatorWaterfalls(session, database, scope, times)), scope };
   }
-  const { stages, withoutWaterfall } = await timelineWaterfalls(session, database, scope);
+  const { stages, withoutWaterfall } = await timelineWaterfalls(session, database, scope, times);
   return {
     stages: shown ? withRanks(stages, shown, shown.focus) : stages,
     withoutWaterfall,

@@ -7,7 +7,7 @@ import type { WorkloadModel } from '../model-work.js';
 import { gpuRoofs, type GpuRoofs, readStoredGpuRoofline } from '../roofs.js';
 import { deviceOf } from '../device.js';
 import { removeProfilerOverhead } from '../without-profiler.js';
-import { cleanTimeOf } from '../trace/clean-time.js';
+import { cleanTimeOf, profiledOnly } from '../trace/clean-time.js';
 import type { TraceScope } from '../trace/scope.js';
 import { windowClocks } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
@@ -67,6 +67,7 @@ export async function timelineWaterfalls(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope,
+  { clean = true }: { clean?: boolean } = {},
 ): Promise<TimelineWaterfalls> {
   if (!scope.source.gpu_used) return { stages: [], withoutWaterfall: [] };
   const { model, roofs } = await waterfallFacts(session, database, scope);
@@ -103,6 +104,7 @@ export async function timelineWaterfalls(
         unknown,
         counters,
         waitShares: shares,
+        clean,
       }),
     );
   }
@@ -110,6 +112,8 @@ export async function timelineWaterfalls(
 }
 
 interface StageContext extends NeedFacts {
+  /** False: bars are as recorded under the profiler. */
+  clean: boolean;
   waitShares: Awaited<ReturnType<typeof waitShares>>;
   host: HostSplit;
   waits: PartsByGroup;
@@ -140,7 +144,7 @@ async function waterfallOf(
 ): Promise<StageWaterfall> {
   const { source } = scope;
   const { group, instances } = recordedSums;
-  const clean = await cleanTimeOf(scope, group);
+  const clean = context.clean ? await cleanTimeOf(scope, group) : profiledOnly;
   const mean = scaleToClean(recordedSums.mean, clean.value);
   const sums = { ...recordedSums, mean };
   const necessary = needOf(sums, context);
