@@ -19,11 +19,14 @@ import {
   type TopicAnswer,
   instanceOf,
 } from './stored-facts.js';
-import { formatMs, formatPercent } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 interface Utilized {
+  /** FLOPs and bytes of a step over its time. */
+  flopsPerS: number | null;
+  bytesPerS: number | null;
   kind: string;
   /** Benchmark point; null for other sessions. */
   point: string | null;
@@ -41,8 +44,23 @@ async function utilizationsOf(facts: StoredFacts): Promise<Utilized[]> {
   return (found?.data.stages ?? []).filter(({ kind }) => isAsked(kind)).map(utilizedStage);
 }
 
-const utilizedStage = ({ kind, mfu, mbu, bound, batch_size: batch, point }: UtilizationStage): Utilized => ({
+const perSecond = ({ value }: Figure, { value: ms }: Figure): number | null =>
+  value === null || ms === null ? null : value / (ms / 1e3);
+
+const utilizedStage = ({
   kind,
+  mfu,
+  mbu,
+  bound,
+  batch_size: batch,
+  point,
+  flops,
+  bytes,
+  time_ms: time,
+}: UtilizationStage): Utilized => ({
+  kind,
+  flopsPerS: perSecond(flops, time),
+  bytesPerS: perSecond(bytes, time),
   point,
   where: [kind, point === null ? (batch === null ? '' : `batch ${batch}`) : pointLabel(point)]
     .filter(Boolean)
@@ -57,13 +75,18 @@ const utilizedWords = (name: string, figure: Figure): string =>
     ? `${name} is not known (${withoutEnd(figure.reason.text)})`
     : `${name} ${formatPercent(figure.value)}`;
 
+/** "MFU 27 % (272 TFLOP/s), MBU 6.2 % (0.30 TB/s)": also the rates, which need no peak. */
+function reachedWords({ mfu, mbu, flopsPerS, bytesPerS }: Utilized): string {
+  const rate = (value: number | null, unit: 'FLOP/s' | 'B/s') =>
+    value === null ? '' : ` (${formatQuantity(value, unit)})`;
+  return `${utilizedWords('MFU', mfu)}${rate(flopsPerS, 'FLOP/s')}, ${utilizedWords('MBU', mbu)}${rate(bytesPerS, 'B/s')}`;
+}
+
 /** "What is the MFU of prefill?", "how far from the roofline are we?" */
 export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
   const parts = (await utilizationsOf(facts))
     .slice(0, 6)
-    .map(({ where, mfu, mbu }) =>
-      partFrom('utilization', `${where}: ${utilizedWords('MFU', mfu)}, ${utilizedWords('MBU', mbu)}.`),
-    );
+    .map((stage) => partFrom('utilization', `${stage.where}: ${reachedWords(stage)}.`));
   const shares = rooflineShares(facts);
   const isAboutRoofline = /\broof\w*|\bhow (?:close|near|far)\b|\bpeak\b/i.test(facts.question.text);
   const [first, ...rest] = isAboutRoofline ? [...shares, ...parts] : [...parts, ...shares];
@@ -101,6 +124,7 @@ function rooflineShares(facts: StoredFacts): StoredPart[] {
 
 /** "Is decode memory-bound or compute-bound?": the limiting roofline, and the share of it. */
 export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
+  if (/\bkernels?\b/i.test(facts.question.text)) return boundKernels(facts);
   const rank = ({ kind }: Utilized) => leadOrder.findIndex((lead) => lead === kind);
   const stages = (await utilizationsOf(facts))
     .filter(({ bound }) => bound !== null)

@@ -5,6 +5,7 @@ import { allocatableGib, allocatableShare } from '../../llm/memory-constants.js'
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import { largestFit } from '../../llm/memory-fit.js';
 import { knownEngine, type MemoryRequest } from '../../llm/memory-request.js';
+import { findPreset } from '../../llm/presets.js';
 import { componentWord } from './answer-memory.js';
 import { type QuestionWorkload, requestedChanges } from './requested-changes.js';
 import {
@@ -56,9 +57,11 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
     const estimate = estimateMemory(model.architecture, onGpu);
     const fit = largestFit(model.architecture, { ...onGpu, reserve: 'share' });
     const word = facts.question.isYesNo ? (estimate.holdsBatch ? 'Yes: ' : 'No: ') : '';
+    const { batchSize: batch, contextTokens: tokens } = fit;
+    const most = tokens === model.architecture.maxPositions ? 'its maximum of ' : '';
     const roomText =
-      estimate.holdsBatch && fit.batchSize !== null && fit.contextTokens !== null
-        ? `; there is room for a batch of ${formatCount(fit.batchSize)} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
+      estimate.holdsBatch && batch !== null && tokens !== null
+        ? `; there is room for a batch of ${formatCount(batch)} of that length, or at batch ${request.batchSize} for ${most}${plural(tokens, 'token')} per sequence`
         : '';
     return part(
       `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${onEach}${gpu}: it ${estimate.holdsBatch ? 'fits' : 'does not fit'}${roomText}.`,
@@ -113,7 +116,7 @@ function bytesOf(name: string, { names, memoryGb }: GpuSheet): number {
   return Math.round(2 ** 30 * (known ?? memoryGb * allocatableShare));
 }
 
-/** The equivalent command line for a preset, a hub id or a file. */
+/** The equivalent command line; a program's own model has no name that the command knows. */
 function commandOf(
   model: string,
   gpuMemories: readonly GpuMemory[],
@@ -123,5 +126,6 @@ function commandOf(
   const sizes = `--batch-size ${request.batchSize} --input-len ${request.inputLen} --output-len ${request.outputLen}`;
   const gpus = request.parallel?.tensor ?? 1;
   const parallel = gpus === 1 ? '' : ` --tensor-parallel-size ${gpus}`;
-  return `inferscope estimate --model ${quoted(model)} --gpu ${quoted(gpuMemories[0]!.name)} ${sizes}${parallel}`;
+  const isKnown = model.includes('/') || findPreset(model) !== null;
+  return `inferscope estimate --model ${isKnown ? quoted(model) : '<model>'} --gpu ${quoted(gpuMemories[0]!.name)} ${sizes}${parallel}`;
 }

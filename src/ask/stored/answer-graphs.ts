@@ -1,5 +1,5 @@
 import { withoutGpu } from './answer-idle.js';
-import { ruleAnswer, ruleTopics } from './answer-rules.js';
+import { ruleAnswer, ruleTopics, withoutYesNo } from './answer-rules.js';
 import { shownRows } from './shown-rows.js';
 import {
   capture,
@@ -34,7 +34,7 @@ export async function graphsUsed(facts: StoredFacts): Promise<TopicAnswer> {
   count(DISTINCT correlation) FILTER (graph_node IS NOT NULL) AS replays
 FROM kernels WHERE ${shown.where}`;
   const [row] = await facts.database.query<GraphRow>(sql);
-  const { direct, evidence } = ruleAnswer(facts, ruleTopics.launch_bound);
+  const { direct, evidence } = ruleAnswer(withoutYesNo(facts), ruleTopics.launch_bound);
   const part: StoredPart = { text: usedText(row!), sql, from: 'kernels', rows: 1 };
   return known(part, [...(direct ? [direct] : []), ...evidence]);
 }

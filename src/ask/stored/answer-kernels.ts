@@ -6,7 +6,7 @@ import { stepKinds } from '../../model/record.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { hasSubject } from '../../model/subjects.js';
 import { withoutGpu } from './answer-idle.js';
-import { ruleAnswer, ruleTopics } from './answer-rules.js';
+import { ruleAnswer, ruleTopics, withoutYesNo } from './answer-rules.js';
 import { barTexts } from './finding-parts.js';
 import { shownRows } from './shown-rows.js';
 import {
@@ -21,7 +21,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { kernelLabels } from '../../vocabulary/kernel-label.js';
+import { kernelLabel, kernelLabels } from '../../vocabulary/kernel-label.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { overlap, shortened, tokensOf } from './words.js';
 import { formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
@@ -64,12 +64,13 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
   const rows = await facts.database.query<NamedRow>(sql);
   // The names of the report: several kernels of PyTorch have one bare name.
   const labels = table === 'kernels' ? kernelLabels(rows.slice(0, reportKernels)) : new Map<string, string>();
-  const labelOf = (row: NamedRow): string => labels.get(row.name) ?? bareKernelName(row.name);
+  const labelOf = ({ name: full, tile: kernelTile }: NamedRow): string =>
+    labels.get(full) ?? (table === 'kernels' ? kernelLabel(full, kernelTile) : bareKernelName(full));
   const words = new Set([...facts.question.tokens].filter((token) => !genericTokens.has(token)));
   const matches = rows.filter(
     (row) => overlap(words, `${labelOf(row)} ${bareKernelName(row.name)} ${row.class}`) > 0,
   );
-  const listedRows = (matches.length > 0 ? matches : rows).slice(0, 5);
+  const listedRows = (matches.length > 0 ? matches : rows).slice(0, wantedRows(facts));
   const [first] = listedRows;
   if (!first) return noKernels;
   const what = table === 'kernels' ? 'kernel' : 'operator';
@@ -86,6 +87,12 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
     [part(`The longest, over ${shown.name}:\n${lines.join('\n')}`)],
   );
   return { answer, namesKernels: matches.length > 0 };
+}
+
+/** "Top 10 kernels" asks for ten. */
+function wantedRows({ question }: StoredFacts): number {
+  const number = /\btop[- ](\d+)\b/i.exec(question.text)?.[1];
+  return number === undefined ? 5 : Math.min(Number(number), reportKernels);
 }
 
 /** Word stems that occur in both questions and kernel names. */
@@ -363,5 +370,6 @@ export async function attentionKind(facts: StoredFacts): Promise<TopicAnswer> {
   if (isEager) return { ...attentionAnswer, evidence: [...attentionAnswer.evidence, ...evidence] };
   const yes = facts.question.isYesNo && !/\beager\b|\bunfused\b/i.test(facts.question.text) ? 'Yes: ' : '';
   const fused = { ...direct, text: `${yes}attention runs in fused kernels. ${direct.text}` };
-  return known(fused, [...evidence, ...(attentionAnswer.direct ? [attentionAnswer.direct] : [])]);
+  const { direct: rule } = ruleAnswer(withoutYesNo(facts), ruleTopics.attention_kind);
+  return known(fused, [...evidence, ...(rule ? [rule] : [])]);
 }

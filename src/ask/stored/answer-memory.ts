@@ -113,12 +113,16 @@ async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
   );
 }
 
-/** Not measured: calculated from the model's arithmetic for the sizes of the run. */
+/** Components of any batch and length. */
+const fixedComponents = /weights|framework|context/;
+
+/** Not measured: calculated from the model's arithmetic for the sizes of the run, if the session records them. */
 function answerFromModel({ session: { manifest }, question }: StoredFacts): TopicAnswer | null {
   const { workload } = manifest;
   const model = workload ? decoderModel(workload) : null;
   if (!workload || model === null || 'reason' in model) return null;
-  const { lines, totalBytes } = estimateMemory(model.architecture, {
+  const hasSizes = workload.batch_size !== null && workload.input_len !== null;
+  const { lines: all } = estimateMemory(model.architecture, {
     engine: knownEngine(workload.engine.name) ?? 'transformers',
     batchSize: workload.batch_size ?? 1,
     inputLen: workload.input_len ?? 1,
@@ -126,6 +130,8 @@ function answerFromModel({ session: { manifest }, question }: StoredFacts): Topi
     storage: model.storage,
     parallel: { tensor: workload.tensor_parallel_size },
   });
+  const lines = all.filter(({ component }) => hasSizes || fixedComponents.test(component));
+  const total = lines.reduce((sum, { bytes }) => sum + bytes, 0);
   const wanted = componentWords.find(([words]) => words.test(question.text))?.[1];
   const matching = lines
     .filter(({ component }) => !wanted || wanted.test(component))
@@ -133,10 +139,12 @@ function answerFromModel({ session: { manifest }, question }: StoredFacts): Topi
   if (!matching) return null;
   const part = (text: string) => partFrom('estimate', text, lines.length);
   const list = lines.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
-  const size = `batch ${workload.batch_size ?? 1}, ${lengthWords(workload.input_len ?? 1, workload.output_len ?? 0)}`;
+  const size = hasSizes
+    ? `batch ${workload.batch_size}, ${lengthWords(workload.input_len ?? 1, workload.output_len ?? 0)}`
+    : 'without KV cache and activations: the session does not record batch size and length';
   return known(
     part(
-      `Memory was not measured here; computed from the model: ${componentWord(matching.component)} ${formatGb(matching.bytes)} of ${formatGb(totalBytes)} (${size}).`,
+      `Memory was not measured here; computed from the model: ${componentWord(matching.component)} ${formatGb(matching.bytes)} of ${formatGb(total)} (${size}).`,
     ),
     [part(`By component:\n${list.join('\n')}`), part(`To measure it: ${capture.memory}`)],
   );

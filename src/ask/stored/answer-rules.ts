@@ -1,6 +1,5 @@
 import { changeOf, findingText, isOnStage, notFound } from './finding-parts.js';
 import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
-import { asSentence } from './words.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
 
 /** A topic answered by rules: their findings, or why there are none. */
@@ -43,6 +42,12 @@ export const ruleTopics = {
   host: { rules: ['host_bound', 'launch_bound'], needs: capture.timeline },
 } satisfies Record<string, RuleTopic>;
 
+/** For an answer that follows the one to the question: it starts with neither yes nor no. */
+export const withoutYesNo = (facts: StoredFacts): StoredFacts => ({
+  ...facts,
+  question: { ...facts.question, isYesNo: false },
+});
+
 /** Yes with the finding, no with the rule's reason, or unknown. */
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
@@ -61,10 +66,8 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
   }
   const first = outcomes.find(({ outcome }) => outcome === 'not_fired');
   if (first) {
-    const no = isProblemQuestion ? 'No: ' : '';
-    return known(
-      partFrom('findings', `${no}${notFound(first.title)} ${asSentence(withoutEnd(first.why))}`, 0),
-    );
+    const no = isProblemQuestion ? 'No. ' : '';
+    return known(partFrom('findings', `${no}${notFound(first)}`, 0));
   }
   const elsewhere = outcomes.find(({ outcome }) => outcome === 'fired');
   if (elsewhere)

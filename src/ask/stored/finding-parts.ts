@@ -134,5 +134,6 @@ export function barTexts(stage: StageWaterfall, names: readonly string[], most =
     }));
 }
 
-/** 'The rule "CPU-bound host" found nothing.' Titles are singular and plural. */
-export const notFound = (title: string): string => `The rule "${title}" found nothing.`;
+/** "CPU-bound host: not found. Decode: …": titles are singular and plural. */
+export const notFound = ({ title, why }: ExplainResult['rules'][number]): string =>
+  `${title}: not found. ${asSentence(withoutEnd(why))}`;

@@ -36,7 +36,11 @@ describe('questions about an nsys timeline', async () => {
     ['Why is decode slow?', /^Launch-bound: .* Affected: [\d.]+ ms/],
     ['Is the GPU idle between steps?', /^Yes: the GPU is idle for 74 % of a decode step/],
     ['Is decode launch-bound?', /^Yes: Launch-bound/],
-    ['Do we synchronize every step?', /^(No|Yes): /],
+    ['Do we synchronize every step?', /^(No\.|Yes:) /],
+    [
+      'What is the memory bandwidth used?',
+      /^Decode at batch 1: MFU 0\.017 % .*, MBU 3\.5 % \([\d.]+ GB\/s\)/,
+    ],
     ['Is flash attention used?', /^Yes: attention runs in fused kernels\. .*sdpa/],
     [
       'Is decode memory-bound or compute-bound?',
@@ -57,6 +61,14 @@ describe('questions about an nsys timeline', async () => {
     const found = await answer(question);
     expect([firstLine(found.answer), found.answered_by]).toEqual([expect.stringMatching(expected), 'stored']);
     for (const { id } of found.queries) expect(found.answer).toContain(`[${id}]`);
+  });
+
+  test('lists as many kernels as asked, and says yes or no once', async () => {
+    const top = await answer('Which are the top 7 kernels?');
+    expect(top.answer.split('\n').filter((line) => line.startsWith('- '))).toHaveLength(7);
+    const graphs = await answer('Are CUDA graphs used?');
+    expect(graphs.answer).toMatch(/^No: none of/);
+    expect(graphs.answer).not.toMatch(/\n(No|Yes)/);
   });
 
   test('answers have the numbers of the tables', async () => {

@@ -269,7 +269,9 @@ describe('the embedded engine', async () => {
     const flops = 2 * 2 * weights + 4 * 64 * 2 * 2 * 5.5;
     const mfu = numberIn(found.answer, /Decode at batch 2: MFU ([\d.]+) %/);
     expect(mfu).toBeCloseTo((100 * flops) / 7.75e-3 / 100e9, 3);
-    expect(found.answer).toMatch(/Prefill at batch 2: MFU [\d.]+ %, MBU [\d.]+ %/);
+    const rate = numberIn(found.answer, /Decode at batch 2: MFU [\d.]+ % \(([\d.]+) MFLOP\/s\)/);
+    expect(rate).toBeCloseTo(flops / 7.75e-3 / 1e6, 1);
+    expect(found.answer).toMatch(/Prefill at batch 2: MFU [\d.]+ % .*, MBU [\d.]+ % \([\d.]+ MB\/s\)/);
   });
 
   test('without a GPU and counters', async () => {

@@ -112,8 +112,9 @@ async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
   if (first) return known(findingText(first), [changeOf(first), ...rest.map(findingText)]);
   const rule = silentRule(facts);
   if (!rule) return notKnown('', null);
-  const why = `${rule.outcome === 'not_fired' ? notFound(rule.title) : `${rule.title}: not known.`} ${withoutEnd(rule.why)}.`;
-  return rule.outcome === 'not_fired' ? known(partFrom('findings', why, 0)) : notKnown(why, null);
+  return rule.outcome === 'not_fired'
+    ? known(partFrom('findings', notFound(rule), 0))
+    : notKnown(`${rule.title}: not known. ${withoutEnd(rule.why)}.`, null);
 }
 
 function workloadOf({ session: { manifest }, question }: StoredFacts): QuestionWorkload {

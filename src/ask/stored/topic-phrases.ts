@@ -52,7 +52,7 @@ export const topicPhrases = {
     GPU capacity left on the table | spare capacity of the GPU | is the GPU fully utilized | does decode saturate the GPU |
     is the GPU underutilized | how busy is the GPU | GPU is well used | device maxed out`,
   utilization: `
-    GB/s reached versus peak | TFLOP/s against the limit | MFU | MBU | how far from the roofline | achieved bandwidth |
+    GB/s reached versus peak | how much memory bandwidth is used | TFLOP/s against the limit | MFU | MBU | how far from the roofline | achieved bandwidth |
     achieved FLOPS TFLOPs | percentage of peak compute | efficiency | how close to the peak of the hardware |
     model FLOPs utilization per stage`,
   counters: `

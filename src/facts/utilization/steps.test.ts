@@ -59,7 +59,7 @@ test('a rare decode step of ten medians is in no mean, and is named', async () =
   expect(await read(steps(352))).toEqual({
     length: 59,
     texts: [
-      'Without a profiler 1 of 60 decode steps took up to 352 ms, the median 4.00 ms: means leave out steps of ten medians and more.',
+      'Without a profiler 1 of 60 decode steps took 352 ms, the median is 4.00 ms: means leave out steps of ten medians and more.',
     ],
   });
   // 39 ms may be a step of the program; one of 40 steps is not rare; prefills differ in length.

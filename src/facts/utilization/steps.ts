@@ -148,10 +148,13 @@ export async function interruptedStepIssues(
     const steps = await readAllSteps(database, execution_id, { rank: 0, toIterationEnd: true });
     for (const { interrupted, of, medianNs } of interruptedAmong(steps)) {
       const longest = quantity(Math.max(...interrupted.map(({ wall_ns }) => wall_ns)) / 1e6, 'ms');
+      const median = quantity(medianNs / 1e6, 'ms');
       issues.push({
         code: 'interrupted_steps',
         severity: 'warning',
-        ...sentence`Without a profiler ${interrupted.length} of ${plural(of, 'decode step')} took up to ${longest}, the median ${quantity(medianNs / 1e6, 'ms')}: means leave out steps of ten medians and more.`,
+        ...(interrupted.length === 1
+          ? sentence`Without a profiler 1 of ${plural(of, 'decode step')} took ${longest}, the median is ${median}: means leave out steps of ten medians and more.`
+          : sentence`Without a profiler ${interrupted.length} of ${plural(of, 'decode step')} took up to ${longest}, the median is ${median}: means leave out steps of ten medians and more.`),
       });
     }
   }

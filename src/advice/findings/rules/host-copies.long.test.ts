@@ -105,7 +105,7 @@ describe('waits between the launches of a step', () => {
     const context = await contextOf(experts(20));
     const finding = fired(await synchronizationEveryStep.find(context));
     const launches = fired(await launchBound.find(context));
-    expect(finding.title).toContain('no CUDA graph can replace the launches');
+    expect(finding.title).toContain('which prevents a CUDA graph');
     expect(finding.at_stake_ms).toBeGreaterThan(launches.at_stake_ms!);
     expect(finding.gain!.expected_ms + launches.at_stake_ms!).toBeCloseTo(finding.at_stake_ms!, 6);
     expect(finding.gain!.what_if).toBe('no-sync');

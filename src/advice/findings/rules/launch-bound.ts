@@ -13,7 +13,7 @@ import { innerWaits, minInnerWaits } from '../inner-waits.js';
 import { launchBoundChange } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
-import type { StageFacts } from '../stage-facts.js';
+import { waitCauses, type StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instancesOf, instanceWord, count, everyInstance, ms, part, plural, times } from '../words.js';
 import { formatNs } from '../../../vocabulary/format.js';
@@ -53,8 +53,14 @@ const timelineRule: Rule = stageRule(
   async (context, stage) => {
     const causes = idleCauses(stage);
     const { launch } = causes;
-    if (!isLaunchBound(stage, causes, minShare))
-      return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}`;
+    if (!isLaunchBound(stage, causes, minShare)) {
+      const waited = waitCauses.reduce((sum, cause) => sum + causes.wait[cause], 0);
+      const afterWaits =
+        waited >= 0.005 * stage.wall_ms
+          ? `, and another ${part(waited, stage.wall_ms)} after waits of the host`
+          : '';
+      return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}${afterWaits}`;
+    }
     const stretches = stretchesOfDispatch(stage, causes);
     return finding(context, stage, {
       launches_ms: launch,

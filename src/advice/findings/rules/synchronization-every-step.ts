@@ -92,9 +92,9 @@ async function finding(
   return {
     stage: kind,
     title: (share) =>
-      `Synchronization: the host waits for the device ${timesPer(calls, kind)}; ${launches > 0 ? `waits and launches leave the device idle for ${share} of it, and no CUDA graph can replace the launches` : `the device is then idle for ${share} of it`}`,
+      `Synchronization: the host waits for the device ${timesPer(calls, kind)}${launches > 0 ? `, which prevents a CUDA graph; waits and launches leave the device idle for ${share} of it` : `; the device is then idle for ${share} of it`}`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}, which are not in the gain: a CUDA graph removes them once nothing that is launched depends on values that the host reads.` : ''}`,
     change:
       launches > 0
         ? await changeFor(context, hasNoExperts(context) ? changeBranches : changeInside, inCuda.inside)
@@ -104,7 +104,7 @@ async function finding(
     gain: gainOf(
       wall,
       waits,
-      `Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).${launches > 0 ? ' The further gain of a CUDA graph is not counted here.' : ''}`,
+      'Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).',
       { low_ms: waits / 2, what_if: 'no-sync' },
     ),
     confidence: 'high',
