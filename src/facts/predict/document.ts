@@ -176,15 +176,9 @@ function checkLengths(points: readonly PredictPoint[], { name, architecture }: P
 /** The source has the encoder's positions, the output the decoder's. */
 function checkEncoderDecoder(
   points: readonly PredictPoint[],
-  { maxPositions, encoder, family }: Architecture,
+  { maxPositions, encoder }: Architecture,
   name: string,
 ): void {
-  if (points.some(({ fusion }) => fusion === 'none'))
-    throw new InferscopeError('E_USAGE', {
-      what: `the kernels of ${family} without fusion are not known`,
-      why: 'Kernels of eager transformers were counted for decoder-only models.',
-      fix: 'Type --fusion standard.',
-    });
   const [sources, outputs] = [encoder!.positionRows || Infinity, maxPositions ?? Infinity];
   const tooLong = points.find(({ inputLen, outputLen }) => inputLen > sources || outputLen > outputs);
   if (!tooLong) return;

@@ -42,8 +42,19 @@ test('a prefill runs both stacks, a decode step the decoder on the caches of bot
   expect(attention('cross_attention', decode).map(({ params }) => params['context'])).toEqual([S]);
 });
 
-test('refuses what is not known: kernels without fusion, and positions that a model lacks', async () => {
-  await expect(predictionOf('t5-small', { fusion: 'none' })).rejects.toThrow('without fusion');
+test.each(['eager', 'graph'])('kernels without fusion in %s mode have the same work', async (launch) => {
+  const request = { fusion: 'none', launch };
+  for (const name of ['t5-small', 'bart-large'] as const) {
+    const fused = await predictionOf(name, { launch });
+    for (const [i, stage] of (await predictionOf(name, request)).entries()) {
+      expect([stage.flops, stage.bytes]).toEqual([fused[i]!.flops, fused[i]!.bytes]);
+      expect(stage.kernels).toBeGreaterThan(1.5 * fused[i]!.kernels);
+      expect(stage.launched_ms.value!).toBeGreaterThan(fused[i]!.launched_ms.value!);
+    }
+  }
+});
+
+test('refuses positions that a model lacks', async () => {
   await expect(predictionOf('bart-large', { inputLen: [1200] })).rejects.toThrow('positions of bart-large');
   await expect(predictionOf('bart-large', { outputLen: 1200 })).rejects.toThrow('positions of bart-large');
 });

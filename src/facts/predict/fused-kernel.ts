@@ -74,6 +74,26 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
   return { ...common, kernel: 'elementwise', params: {} };
 }
 
+/** Elementwise kernels that each move these bytes. */
+export function elementwiseKernels(
+  op: Pick<NecessaryOp, 'name' | 'class' | 'dtype'>,
+  bytes: readonly number[],
+  kernel: 'elementwise' | 'strided' = 'elementwise',
+  overrides: { name?: string; class?: OpClass } = {},
+): StageKernel[] {
+  return bytes.map((value) => ({
+    op: overrides.name ?? op.name,
+    class: overrides.class ?? op.class,
+    kernel,
+    dtype: op.dtype,
+    params: {},
+    flops: 0,
+    bytes: value,
+    launches: 1,
+    count: 1,
+  }));
+}
+
 /**
  * A windowed layer reads its window; a table's case has that context, including the new tokens. An encoder's layer and a cross-attention
  * read the source.

@@ -109,11 +109,13 @@ export function workingSetOf(phase: 'prefill' | 'decode', point: PredictPoint, m
 function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, roofs, table }: PredictInput) {
   const shape = meanShape(phase, point, model);
   const launch: Launch = phase === 'decode' ? point.launch : 'eager';
+  // Self-attention of an encoder-decoder model's decoder caches the start token and the output.
+  const { encoder } = model.architecture;
   const plan: StagePlan = {
     shape,
     fusion: point.fusion,
     launch,
-    reserved: point.launch === 'graph' ? point.inputLen + point.outputLen : null,
+    reserved: point.launch === 'graph' ? (encoder ? 1 : point.inputLen) + point.outputLen : null,
   };
   const workingSet = workingSetOf(phase, point, model);
   const ops = unfusedOps(model, plan);

@@ -19,16 +19,39 @@ export function unfusedOps(
 /** The kernels of a stage and its sampling. Equal kernels are counted together, in order of their first run. */
 export function stageKernels(model: StageModel, plan: StagePlan): StageKernel[] {
   const { architecture, storage } = model;
-  const ops = [...unfusedOps(model, plan), samplingOp(architecture, plan.shape, storage)];
-  const kernels = ops.flatMap((op) => {
+  const sampling = samplingOp(architecture, plan.shape, storage);
+  return mergeEqual([
+    ...stackPlans(plan).flatMap((stack) => kernelsOf(unfusedOps(model, stack), model, stack)),
+    ...kernelsOf([sampling], model, plan),
+  ]);
+}
+
+/** An encoder and the decoder's first step, which have different tokens. */
+function stackPlans(plan: StagePlan): StagePlan[] {
+  const { shape } = plan;
+  if (shape.source?.step !== 'encode-and-decode') return [plan];
+  const { tokens } = shape.source;
+  const encode = {
+    ...shape,
+    newTokens: tokens,
+    contextTokens: 0,
+    source: { step: 'encode', tokens },
+  } as const;
+  return [
+    { ...plan, shape: encode },
+    { ...plan, shape: { ...shape, source: { step: 'first', tokens } } },
+  ];
+}
+
+function kernelsOf(ops: readonly NecessaryOp[], model: StageModel, plan: StagePlan): StageKernel[] {
+  return ops.flatMap((op) => {
     // Kernels outside the layers use no dimension of a layer, so any layer will do.
-    const layer = architecture.layers[op.layer ?? 0];
+    const layer = model.architecture.layers[op.layer ?? 0];
     if (!layer) return [];
     return plan.fusion === 'none'
       ? unfusedKernels(op, layer, model, plan)
       : [fusedKernel(op, layer, model, plan)];
   });
-  return mergeEqual(kernels);
 }
 
 function mergeEqual(kernels: readonly StageKernel[]): StageKernel[] {

@@ -1,8 +1,15 @@
 import type { GroupedAttention, Layer } from '../../llm/architecture.js';
 import type { NecessaryOp } from '../../llm/necessary-op.js';
-import type { OpClass } from '../../model/classes.js';
 import { bytesPerElement } from '../../model/dtype.js';
-import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
+import { cacheAndAttention } from './cache-kernels.js';
+import { encoderDecoderKernels } from './encoder-decoder-kernels.js';
+import {
+  elementwiseKernels,
+  fusedKernel,
+  type StageKernel,
+  type StageModel,
+  type StagePlan,
+} from './fused-kernel.js';
 
 /** Families that store Q, K, V (and gate, up) as one matrix. */
 const oneMatrix = new Set(['Phi-3', 'GPT-2']);
@@ -18,6 +25,11 @@ export function unfusedKernels(
   model: StageModel,
   plan: StagePlan,
 ): StageKernel[] {
+  const kernels = decoderKernels(op, layer, model, plan);
+  return model.architecture.encoder ? encoderDecoderKernels(op, layer, model, plan, kernels) : kernels;
+}
+
+function decoderKernels(op: NecessaryOp, layer: Layer, model: StageModel, plan: StagePlan): StageKernel[] {
   const fused = fusedKernel(op, layer, model, plan);
   const { attention } = layer;
   if (op.name === 'embedding') return [fused, ...positionTables(op, layer, model, plan)];
@@ -25,7 +37,7 @@ export function unfusedKernels(
   if (op.class === 'norm') return normKernels(op, model, plan);
   if (op.name === 'rotary' && attention.kind === 'grouped')
     return rotationKernels(fused, attention, model, plan);
-  if (op.class === 'attention' && attention.kind === 'grouped')
+  if (op.name === 'attention' && attention.kind === 'grouped' && attention.keys !== 'all')
     return cacheAndAttention(fused, attention, model, plan);
   if (op.name === 'swiglu' && layer.mlp.kind === 'dense') {
     // silu(gate), times up: as the table's case does it.
@@ -33,26 +45,6 @@ export function unfusedKernels(
     return [{ ...fused, kernel: 'swiglu', params, bytes: 5 * op.bytes.activations_out, launches: 2 }];
   }
   return [fused];
-}
-
-/** Elementwise kernels that each move these bytes. */
-function elementwiseKernels(
-  op: Pick<NecessaryOp, 'name' | 'class' | 'dtype'>,
-  bytes: readonly number[],
-  kernel: 'elementwise' | 'strided' = 'elementwise',
-  overrides: { name?: string; class?: OpClass } = {},
-): StageKernel[] {
-  return bytes.map((value) => ({
-    op: overrides.name ?? op.name,
-    class: overrides.class ?? op.class,
-    kernel,
-    dtype: op.dtype,
-    params: {},
-    flops: 0,
-    bytes: value,
-    launches: 1,
-    count: 1,
-  }));
 }
 
 /** Q, K and V, and gate and up are separate GEMMs. */
@@ -73,6 +65,7 @@ function splitGemm(fused: StageKernel, layer: Layer, { architecture }: StageMode
 }
 
 function partsOf(name: string, n: number, { attention }: Layer): number[] {
+  if (name === 'cross_kv_proj') return [n / 2, n / 2];
   if (name === 'qkv_proj' && attention.kind === 'grouped') {
     const kv = attention.kvHeadCount * attention.headDim;
     return [attention.headCount * attention.headDim, kv, kv];
@@ -149,65 +142,6 @@ function rotationKernels(
 }
 
 const tokensOf = ({ shape }: StagePlan): number => shape.batchSize * shape.newTokens;
-
-/** Small kernels per layer for the position and mask of a static cache: 1100 nodes per step against 924 launches. */
-const staticCacheKernels = 7;
-
-/**
- * A growing cache is copied in full to append tokens (torch.cat). A static one is written in place; because SDPA with a
- * mask cannot share heads, keys and values are first repeated for every query head over the reserved length.
- */
-function cacheAndAttention(
-  fused: StageKernel,
-  attention: GroupedAttention,
-  { storage }: StageModel,
-  { shape, reserved }: StagePlan,
-): StageKernel[] {
-  const { batchSize, newTokens, contextTokens } = shape;
-  const { headCount: heads, kvHeadCount: kvHeads, headDim } = attention;
-  const elementBytes = bytesPerElement[storage.kvCache];
-  const tokenBytes = kvHeads * headDim * elementBytes;
-  const op = { name: 'kv_cache', class: 'copy' as const, dtype: storage.kvCache };
-  if (reserved === null) {
-    const cacheBytes = batchSize * (contextTokens + newTokens) * tokenBytes;
-    return [...elementwiseKernels(op, [2 * cacheBytes, 2 * cacheBytes]), fused];
-  }
-  const written = batchSize * newTokens * tokenBytes;
-  const emptyKernels = Array.from({ length: staticCacheKernels }, () => 0);
-  const writes = elementwiseKernels(op, [2 * written, 2 * written, ...emptyKernels]);
-  if (shape.phase === 'prefill') return [...writes, fused];
-  const keys = batchSize * reserved;
-  const repeat =
-    heads === kvHeads
-      ? []
-      : [
-          keys * (tokenBytes + heads * headDim * elementBytes),
-          keys * (tokenBytes + heads * headDim * elementBytes),
-        ];
-  const bytes =
-    bytesOfAttention(keys, heads, headDim, elementBytes) +
-    batchSize * newTokens * 2 * heads * headDim * elementBytes;
-  return [
-    ...writes,
-    ...elementwiseKernels(op, repeat, 'strided', { name: 'repeat_kv' }),
-    {
-      ...fused,
-      params: {
-        batch: batchSize,
-        heads,
-        kv_heads: heads,
-        head_dim: headDim,
-        new_tokens: newTokens,
-        context: reserved,
-      },
-      flops: 4 * heads * headDim * keys * newTokens,
-      bytes,
-    },
-  ];
-}
-
-const bytesOfAttention = (keys: number, heads: number, headDim: number, elementBytes: number): number =>
-  2 * keys * heads * headDim * elementBytes;
 
 /** Positions, and cosines and sines of the rotation, computed in every call by very short kernels. */
 function positionTables(
