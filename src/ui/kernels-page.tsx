@@ -36,12 +36,12 @@ export const kernelsPage = (
     state,
     title: 'Kernels',
     page: '/kernels',
-    rowNoun: ['kernel', 'kernels'],
-    eventNoun: ['launch', 'launches'],
+    rowNoun: ['name', 'names'],
+    eventNoun: ['kernel', 'kernels'],
     rows: kernels,
     nameOf,
     columns: {
-      count: countColumn('Launches'),
+      count: countColumn('Count'),
       total: timeColumn('Total', ({ total_ns }) => total_ns),
       share: shareColumn('Share'),
       median: timeColumn('Median', ({ median_ns }) => median_ns),
@@ -54,7 +54,7 @@ export const kernelsPage = (
     lead: (linkTo) => (
       <Icicle
         label={`Kernel time by ${levels.slice(0, -1).join(', ')} and ${levels.at(-1)}`}
-        eventNoun={['launch', 'launches']}
+        eventNoun={['kernel', 'kernels']}
         total={kernels.reduce((sum, { total_ns }) => sum + total_ns, 0)}
         origins={origins.map((origin) => ({
           ...origin,

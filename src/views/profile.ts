@@ -294,7 +294,7 @@ const meanings: readonly [term: string, text: string][] = [
   ],
   [
     'Bars',
-    'From the roofline to the measured time. serial: operators run one after another. inefficiency.<class>: profiled time of a class less its roofline time. nonessential.<class>: classes that a fused implementation would not run. host.runtime_dispatch, host.runtime_call: gaps between operators and at the edges of a call, less what the profiler added. host.sampling, host.loop: host time around the call. unattributed: the rest. A negative bar means that an assumption is wrong.',
+    'From the roofline to the measured time; the table behind a chart has the meaning of each bar. Operators count with their time under the profiler, gaps between and around them less what the profiler added. A negative bar means that an assumption is wrong.',
   ],
   [
     'Confidence',

@@ -1,4 +1,5 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
+import { mapFigure } from '../model/figure.js';
 import { halfInterval } from '../model/half-interval.js';
 import { busyMs, headlineQuantiles, headlineTime, idleIn, isProfiled } from '../model/headline-time.js';
 import { formatFactor, formatMs, formatPart } from '../vocabulary/format.js';
@@ -37,9 +38,11 @@ function timeOf(stage: StageWaterfall, busy: boolean): Text {
 }
 
 function throughputOf(stage: StageWaterfall): Text {
-  const ms = headlineTime(stage).value;
-  if (stage.new_tokens === null || !ms) return '';
-  return { n: (stage.new_tokens / ms) * 1e3, unit: 'tok/s' };
+  const time = headlineTime(stage);
+  const tokens = stage.new_tokens;
+  if (tokens === null || !time.value) return '';
+  // With the digits that the interval of the time supports.
+  return { figure: mapFigure(time, 'tok/s', 'new tokens / time', (ms) => (tokens / ms) * 1e3) };
 }
 
 function rooflineText(stage: StageWaterfall): Text {

@@ -34,7 +34,13 @@ export function idleSection(data: TraceResult): Section {
           drop: 0,
           cell: ({ operator }) => codeOr(operator, noOperator),
         },
-        { id: 'api_call', head: 'API call', drop: 1, cell: ({ api_name: name }) => codeOr(name, noCall) },
+        {
+          id: 'api_call',
+          head: 'API call of the longest',
+          wraps: true,
+          drop: 1,
+          cell: ({ api_name: name }) => codeOr(name, noCall),
+        },
         { id: 'gaps', head: 'gaps', ...number, cell: ({ count }) => ({ count }) },
         { id: 'total_ns', head: 'total', ...number, cell: ({ total_ns: n }) => ns(n) },
         { id: 'longest_ns', head: 'longest', ...number, cell: ({ longest_ns: n }) => ns(n) },
@@ -60,10 +66,7 @@ export function idleSection(data: TraceResult): Section {
               level: 3,
               text: 'A gap is time without a running kernel or copy. It is split by host and queue activity: one gap can have several causes, each with its part of the time.',
             },
-            table(
-              'By cause and by what ended the gap (totals of the whole capture)',
-              waits.slice(0, visibleRows),
-            ),
+            table('By cause (totals of the whole capture)', waits.slice(0, visibleRows)),
             countedNote(phases),
             ...(waits.length > visibleRows
               ? [moreFold(waits.length - visibleRows, table('Further causes', waits.slice(visibleRows)))]

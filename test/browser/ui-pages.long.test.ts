@@ -186,7 +186,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('lists kernels with the sums of SQL, sorts and filters, and links to the longest launch', async () => {
+  it('lists kernels with the sums of SQL, sorts and filters, and links to the longest kernel', async () => {
     const page = await ui.open(ui.pathOf('launch_bound_decode-fault'));
     await page.click('nav.pages a:has-text("Kernels")');
     const [[name, launches, longest, total]] = ui.sql(
@@ -204,7 +204,7 @@ describe('every page of inferscope ui in Chromium', () => {
     expect(await page.textContent('#chosen h2')).toBe(kernelLabel(name));
     expect(await page.textContent('#chosen')).toContain(name);
     const bars = await page.locator('.histogram title').allTextContents();
-    const counts = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
+    const counts = bars.map((text) => Number(/: (.*) kernel/.exec(text)![1]!.replaceAll(/\D/g, '')));
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(launches);
     await page.click('#named th a:has-text("Kernel")');
     await page.waitForURL(/sort=/);

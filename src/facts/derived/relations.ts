@@ -12,6 +12,7 @@ import { exposedSql, gapSpanSql, stepGapsSql, windowSplitSql } from '../trace/ph
 import { literal, noStage, type TraceScope } from '../trace/scope.js';
 import { placedSql, placesNeed } from '../trace/step-places.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
+import { countedKindSql } from '../trace/timeline.js';
 import { instancesSql, windowClocks, windowsSql } from '../trace/windows.js';
 import { hostGapsSql } from '../waterfall/host-split.js';
 import { gapsInside, innerIdleSql, insideWindows } from '../waterfall/inner-sums.js';
@@ -105,7 +106,7 @@ const stagesOf = (source: TraceSource, level: 'capture' | 'rank'): string =>
  * outer one.
  */
 const placesSql = (source: TraceSource): string => `WITH named AS (
-       SELECT stage_id, parent_id, phase_id, CASE WHEN warmup THEN 'warmup' ELSE kind END AS kind FROM stages WHERE ${stagesOf(source, 'rank')}),
+       SELECT stage_id, parent_id, phase_id, ${countedKindSql('stages')} AS kind FROM stages WHERE ${stagesOf(source, 'rank')}),
      phases AS (SELECT * FROM named WHERE stage_id = phase_id),
      inside AS (
        SELECT p.stage_id, e.stage_id AS step_id FROM phases p

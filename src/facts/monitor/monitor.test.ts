@@ -124,9 +124,9 @@ describe('a recording made by hand', () => {
     const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
     const [gpu] = data.devices;
     expect(gpu!.scope).toBe('gpu1');
-    // Trapezoids: 150 + 250 + 350
+    // 1 s of 100 W, 200 W and 300 W, which is also the mean times 3 s.
     expect(gpu!.power.energy_j).toMatchObject({
-      value: 750,
+      value: 600,
       source: expect.stringContaining('integral of power (1 s mean) over time'),
     });
     expect(gpu!.power.limit_w).toMatchObject({ value: null, reason: { code: 'no_power_limit' } });
@@ -208,7 +208,7 @@ describe('recordings of nvidia-smi on an H200', () => {
     expect(data.sample_hz.value).toBeCloseTo(1, 9);
     expect(gpu!.idle.count).toBe(1);
     expect(gpu!.power.energy_j.value).toBeCloseTo(
-      watts.slice(1).reduce((sum, w, i) => sum + (w + watts[i]!) / 2, 0),
+      watts.slice(0, -1).reduce((sum, w) => sum + w, 0),
       6,
     );
   });

@@ -77,13 +77,14 @@ async function readEnergy(database: SessionDatabase, scope: string): Promise<Fig
     return figure(counter.j, 'J', 'energy counter, last − first sample', { n: counter.n });
   const metric = await readPowerMetric(database, scope);
   if (metric === null) return noPower;
+  // As the mean over time: energy is mean power times the time.
   const [integral] = await database.query<{ j: number | null; n: number }>(
-    `SELECT sum((value + next_value) / 2 * held_ns) / 1e9 AS j, count(*) AS n
+    `SELECT sum(value * held_ns) / 1e9 AS j, count(*) AS n
      FROM monitor_samples WHERE scope = $1 AND metric = $2`,
     [scope, metric],
   );
   if (!integral || integral.j === null) return noPower;
-  return figure(integral.j, 'J', `integral of ${metricLabel(metric)} over time, linear between samples`, {
+  return figure(integral.j, 'J', `integral of ${metricLabel(metric)} over time, each sample until the next`, {
     n: integral.n,
   });
 }

@@ -96,6 +96,10 @@ export async function readTimeline(scope: TraceScope): Promise<TraceTimeline> {
   };
 }
 
+/** SQL of the kind as which figures count a stage: a step of a warm-up is warm-up. @param stage alias of a row of `stages` */
+export const countedKindSql = (stage: string): string =>
+  `CASE WHEN ${stage}.warmup THEN 'warmup' ELSE ${stage}.kind END`;
+
 /** SQL of the label of a stage: ranges of inferscope (inferscope:decode:1:0) are labeled with their stage. */
 export const stageLabelSql =
   "CASE WHEN raw_name IS NULL OR starts_with(raw_name, 'inferscope:') THEN concat_ws(' ', kind, step_index) ELSE raw_name END";

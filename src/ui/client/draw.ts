@@ -214,12 +214,12 @@ function isDark(color: string): boolean {
 }
 
 function drawAxis(canvas: CanvasRenderingContext2D, scene: Scene): void {
-  const { range, width, gutter, theme, height } = scene;
+  const { range, zero, width, gutter, theme, height } = scene;
   const step = tickStep(range.width / Math.max(3, (width - gutter) / 110));
   canvas.fillStyle = theme.muted;
   canvas.strokeStyle = theme.line;
-  for (let tick = Math.ceil(range.start / step) * step; tick <= range.end; tick += step) {
-    const x = Math.round(xOf(scene, tick)) + 0.5;
+  for (let tick = Math.ceil((zero + range.start) / step) * step; tick <= zero + range.end; tick += step) {
+    const x = Math.round(xOf(scene, tick - zero)) + 0.5;
     canvas.beginPath();
     canvas.moveTo(x, axisHeight - 5);
     canvas.lineTo(x, height);

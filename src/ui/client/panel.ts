@@ -47,7 +47,7 @@ export function eventPanel(
             element(
               'a',
               { href: page },
-              details.table === 'kernels' ? 'all launches, roofline' : 'all calls',
+              details.table === 'kernels' ? 'all of this name, roofline' : 'all calls',
             ),
           ]),
     ),

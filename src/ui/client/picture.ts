@@ -40,6 +40,7 @@ export class Picture {
       gutter: 0,
       drawn: { top: 0, bottom: Infinity },
       range: new Range(Math.max(1, timelineData.span)),
+      zero: timelineData.zero,
       layout: { lanes: [], heads: [], counters: [], constants: [], height: 0 },
       tiles: new Tiles(source, this.redraw, failed),
       colors: {},

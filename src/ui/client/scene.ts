@@ -15,6 +15,8 @@ export interface Scene {
   /** Lanes and curves between these heights are drawn, px from the top of the picture. */
   drawn: { top: number; bottom: number };
   range: Range;
+  /** Start of the timeline, ns since the session's start, from which times are counted on all pages. */
+  zero: number;
   layout: Layout;
   tiles: Tiles;
   /** Colors by table and class. */

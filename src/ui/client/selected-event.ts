@@ -66,10 +66,10 @@ export class SelectedEvent {
   }
 
   private showDetails(event: EventDetails): void {
-    const { source, failed } = this.target;
+    const { source, failed, picture } = this.target;
     const { start, end, named, facts } = event;
     const duration = end - start;
-    const times = `${formatTimeTick(duration, Math.max(1, duration / 100))}, from ${formatTimeTick(start, Math.max(1, duration / 10))}`;
+    const times = `${formatTimeTick(duration, Math.max(1, duration / 100))}, from ${formatTimeTick(picture.data.zero + start, Math.max(1, duration / 10))}`;
     const followLaunch = (): void => void this.followLaunch().catch(failed);
     const explained = element('div');
     void this.explain(event, explained);

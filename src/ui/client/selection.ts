@@ -16,7 +16,7 @@ type Listed = Pick<EventsRequest, 'group' | 'name' | 'sort' | 'page'>;
 
 interface PanelSource {
   source: TimelineSource;
-  timeline: () => Pick<TimelineData, 'tracks' | 'classes'>;
+  timeline: () => Pick<TimelineData, 'tracks' | 'classes' | 'zero'>;
   /** Goes to an event of the list. */
   follow: (place: Place) => void;
   /** Called after another list is shown. */
@@ -150,16 +150,15 @@ export class SelectionPanel {
   private events(found: SelectedEvents, span: Span, listed: Listed): Node[] {
     const { label, count, text, page, pages, rows } = found;
     const step = Math.max(1, (span.end - span.start) / 10_000);
+    const { zero, tracks } = this.panel.timeline();
     const trackOf = (lane: number): string =>
-      this.panel
-        .timeline()
-        .tracks.find(({ firstLane, lanes }) => lane >= firstLane && lane < firstLane + lanes)?.label ?? '';
+      tracks.find(({ firstLane, lanes }) => lane >= firstLane && lane < firstLane + lanes)?.label ?? '';
     const body = element('tbody');
     for (const { lane, index, label: name, start, duration, text: part } of rows)
       body.append(
         tr(
           button(name || 'without a name', () => this.panel.follow({ lane, index })),
-          [formatTimeTick(start, step), duration, part],
+          [formatTimeTick(zero + start, step), duration, part],
           trackOf(lane),
         ),
       );

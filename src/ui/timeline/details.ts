@@ -70,7 +70,7 @@ export async function eventDetails(
     .sort(([a], [b]) => lastColumns.indexOf(a) - lastColumns.indexOf(b))
     .map(([column, value]) => ({
       name: columnNames[column] ?? column.replace(/_(ns|bytes)$/, '').replaceAll('_', ' '),
-      text: instants.test(column) ? instantText(Number(value) - timeline.from, times) : textOf(column, value),
+      text: instants.test(column) ? instantText(Number(value), { start, end }) : textOf(column, value),
       meaning: columns[column]?.doc ?? joinedColumns[column] ?? '',
     }))
     .sort((a, b) => Number(a.text.length > 60) - Number(b.text.length > 60));
@@ -86,15 +86,14 @@ export async function eventDetails(
   };
 }
 
-/** The key of an event's bars and findings, as `eventLinks` has it; null for API calls, which are in gaps of several causes. */
+/**
+ * The key of an event's bars and findings, as `eventLinks` has it; null for API calls, which are in gaps of several causes, and for ranges
+ * inside a step.
+ */
 function explainedAs(table: string, cause: string, row: Row): string | null {
-  if (table === 'api_calls') return null;
+  if (table === 'api_calls' || (table === 'stages' && row['stage_kind'] === null)) return null;
   const part = { gaps: cause, copies: row['kind'], stages: '' }[table] ?? row['class'];
-  return explainedKey(
-    String(row['stage_kind'] ?? (table === 'stages' ? row['kind'] : 'outside')),
-    table,
-    String(part),
-  );
+  return explainedKey(String(row['stage_kind'] ?? 'outside'), table, String(part));
 }
 
 /** The page with all events of the same name. */
@@ -116,7 +115,7 @@ function textOf(column: string, value: unknown): string {
 /** Columns of times since the start of the session; other times are durations. */
 const instants = /(start|end)_ns$/;
 
-/** A time since the start of the timeline, with enough digits to see how far it is from the start of the event. */
+/** A time since the start of the session, with enough digits to see how far it is from the start of the event. */
 function instantText(ns: number, { start, end }: { start: number; end: number }): string {
   const shortest = Math.min(end - start, Math.abs(ns - start) || end - start);
   return formatTimeTick(ns, Math.max(1, shortest / 10));
@@ -140,7 +139,16 @@ async function launchOf(
       start,
       end,
     );
-    return place && launchAt(timeline, place, start, end, launchText(numberOf('start_ns') - end));
+    return (
+      place &&
+      launchAt(
+        timeline,
+        place,
+        start,
+        end,
+        launchText(numberOf('start_ns') - end, table === 'kernels' ? 'kernel' : 'copy'),
+      )
+    );
   }
   if (table !== 'api_calls') return null;
   const first = await rows.launchedBy(row);
@@ -155,10 +163,10 @@ async function launchOf(
 }
 
 /** A call can return after its kernel starts: a synchronous copy returns when the copy is done. */
-const launchText = (waitNs: number): string =>
+const launchText = (waitNs: number, started: string): string =>
   waitNs < 0
-    ? `launched by a call that returned ${formatNs(-waitNs)} after it started`
-    : `launched ${formatNs(waitNs)} before it started`;
+    ? `launched by a call that returned ${formatNs(-waitNs)} after the ${started} started`
+    : `launched ${formatNs(waitNs)} before the ${started} started`;
 
 const delayText = (waitNs: number): string =>
   `${formatNs(Math.abs(waitNs))} ${waitNs < 0 ? 'before' : 'after'}`;

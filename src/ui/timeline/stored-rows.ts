@@ -1,3 +1,4 @@
+import { countedKindSql } from '../../facts/trace/timeline.js';
 import type { CallRoof } from '../../facts/gemms/gemm-calls.js';
 import { tables } from '../../model/tables.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -17,8 +18,12 @@ export function rowsWithNames(table: TrackTable, roofs: readonly CallRoof[] = []
   const hasRoof = table === 'kernels' && roofs.length > 0;
   const roofColumns = `, r.bound AS roof_bound,
     r.roof_ns / (SELECT sum(dur_ns) FROM kernels k WHERE ${same('k', 'op_id')}) AS roof_share`;
-  return `SELECT e.*${hasStage ? ', s.raw_name AS stage, s.kind AS stage_kind' : ''}${hasOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''}${hasRoof ? roofColumns : ''} FROM ${table} e
-    ${hasStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${hasOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}
+  // The kind in which figures count the row. A range inside a step is none of the instances that they count.
+  const kindColumn = hasStage
+    ? `, s.raw_name AS stage, ${countedKindSql('p')} AS stage_kind`
+    : `, CASE WHEN e.stage_id = e.phase_id THEN ${countedKindSql('e')} END AS stage_kind`;
+  return `SELECT e.*${hasStage || table === 'stages' ? kindColumn : ''}${hasOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''}${hasRoof ? roofColumns : ''} FROM ${table} e
+    ${hasStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')} LEFT JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id AND p.stage_id = s.phase_id` : ''} ${hasOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}
     ${hasRoof ? `LEFT JOIN ${roofTable(roofs)} r ON r.capture_id = o.capture_id AND r.name = o.name AND r.inputs = o.input_shapes AND r.types IS NOT DISTINCT FROM o.input_types` : ''}`;
 }
 

@@ -1,4 +1,4 @@
-import { stageLabelSql } from '../../facts/trace/timeline.js';
+import { countedKindSql, stageLabelSql } from '../../facts/trace/timeline.js';
 import { gapParts } from '../../model/bars.js';
 import { opClasses } from '../../model/classes.js';
 import { stageKinds } from '../../model/record.js';
@@ -52,7 +52,11 @@ const sources: readonly Source[] = [
     table: 'stages',
     key: threadKey,
     name: `coalesce(raw_name, ${stageLabelSql})`,
-    class: numbered(stageKinds, 'kind'),
+    // Ranges inside a step of a warm-up keep their kind.
+    class: numbered(
+      stageKinds,
+      `CASE WHEN stage_id = phase_id THEN ${countedKindSql('stages')} ELSE kind END`,
+    ),
     end: 'end_ns',
     label: {
       from: stageLabelSql,
