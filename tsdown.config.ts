@@ -28,6 +28,8 @@ export default defineConfig([
       // Worker threads of the session store.
       'scan-worker': 'src/cli/scan-worker.ts',
       'encode-worker': 'src/cli/encode-worker.ts',
+      // A worker thread of `serve`.
+      'decoder-worker': 'src/engines/onnx/server/decoder-worker.ts',
       // A worker thread of the load generator.
       'load-worker': 'src/load/worker.ts',
     },

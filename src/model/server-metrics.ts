@@ -80,7 +80,7 @@ const metricSources: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
     'tgi_request_queue_duration',
     'inferscope:request_queue_time_seconds',
   ]),
-  ...histogram('prefill', ['vllm:request_prefill_time_seconds']),
+  ...histogram('prefill', ['vllm:request_prefill_time_seconds', 'inferscope:request_prefill_time_seconds']),
   ...histogram('decode', ['vllm:request_decode_time_seconds']),
   ...histogram('e2e', [
     'vllm:e2e_request_latency_seconds',

@@ -1,7 +1,6 @@
-import { setImmediate as afterIo } from 'node:timers/promises';
-import type { Decoder } from '../decoder.js';
 import { argmax } from '../sampling.js';
 import type { TextTokenizer } from '../tokenizer.js';
+import type { DecoderThread } from './decoder-thread.js';
 import { detokenizer } from './detokenizer.js';
 import { sampler } from './temperature.js';
 
@@ -37,6 +36,8 @@ export interface GenerationMetrics {
   /** From the arrival of a request, including queue time. */
   ttft: { count: number; sum: number };
   queueTime: { count: number; sum: number };
+  /** From the start of the prefill to the first token. */
+  prefill: { count: number; sum: number };
   e2e: { count: number; sum: number };
 }
 
@@ -50,11 +51,11 @@ export interface GenerationQueue {
 
 /**
  * Requests run one after the other, in arrival order: the decoder has one KV cache, so there is no batching, and a
- * second request waits for the whole answer of the first. Between steps the event loop can send generated text and
- * accept requests; during a step it is blocked (milliseconds per token, longer for a prefill).
+ * second request waits for the whole answer of the first. It counts from its arrival, because this thread accepts requests
+ * while the decoder's computes.
  */
 export function generationQueue(
-  decoder: Decoder,
+  decoder: Pick<DecoderThread, 'prefill' | 'decode'>,
   tokenizer: TextTokenizer,
   eosTokens: readonly number[],
 ): GenerationQueue {
@@ -67,6 +68,7 @@ export function generationQueue(
     finished: { stop: 0, length: 0, abort: 0 },
     ttft: { count: 0, sum: 0 },
     queueTime: { count: 0, sum: 0 },
+    prefill: { count: 0, sum: 0 },
     e2e: { count: 0, sum: 0 },
   };
   const eos = new Set(eosTokens);
@@ -89,15 +91,17 @@ export function generationQueue(
     };
     if (!request.signal.aborted) {
       observe(metrics.queueTime, arrived);
+      const started = performance.now();
       metrics.promptTokens += request.prompt.length;
-      // onnxruntime-node copies the whole cache in every step, so it is only as long as this answer needs.
-      decoder.reserve(1, request.prompt.length + request.maxTokens);
-      let token = pick((await decoder.prefill([request.prompt])).logits);
+      let token = pick(await decoder.prefill(request.prompt, request.prompt.length + request.maxTokens));
       for (;;) {
         metrics.contextTokens = request.prompt.length + tokens;
         tokens++;
         metrics.generationTokens++;
-        if (tokens === 1) observe(metrics.ttft, arrived);
+        if (tokens === 1) {
+          observe(metrics.ttft, arrived);
+          observe(metrics.prefill, started);
+        }
         if (!request.ignoreEos && eos.has(token)) {
           finishReason = 'stop';
           break;
@@ -106,9 +110,8 @@ export function generationQueue(
         if (pieces.stopped()) finishReason = 'stop';
         else if (tokens === request.maxTokens) finishReason = 'length';
         if (finishReason !== 'abort') break;
-        await afterIo();
         if (request.signal.aborted) break;
-        token = pick((await decoder.decode([token])).logits);
+        token = pick(await decoder.decode(token));
       }
     }
     if (finishReason !== 'abort') emit(pieces.flush());

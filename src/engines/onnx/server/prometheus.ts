@@ -45,6 +45,11 @@ export function prometheusText(metrics: GenerationMetrics, model: string, contex
     metrics.ttft,
   );
   summary('request_queue_time_seconds', 'From arrival to the start of the prefill.', metrics.queueTime);
+  summary(
+    'request_prefill_time_seconds',
+    'From the start of the prefill to the first token.',
+    metrics.prefill,
+  );
   summary('e2e_request_latency_seconds', 'From arrival to the last token.', metrics.e2e);
   return `${lines.join('\n')}\n`;
 }

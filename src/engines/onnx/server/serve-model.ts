@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { listen } from '../../../model/listen.js';
-import { openDecoder } from '../decoder.js';
 import type { OnnxModel } from '../onnx-model.js';
 import { loadTokenizer } from '../tokenizer.js';
 import { servedApp } from './app.js';
+import { startDecoder } from './decoder-thread.js';
 import { generationQueue } from './generation-queue.js';
 import { wordCodec } from './word-codec.js';
 
@@ -30,7 +30,8 @@ export interface RunningServer {
  * @throws E_USAGE if the port is in use, E_MODEL_FILE for its tokenizer, and the errors of openDecoder
  */
 export async function serveModel(model: OnnxModel, options: ServeOptions): Promise<RunningServer> {
-  const decoder = await openDecoder(model, options);
+  const { threads, contextLen } = options;
+  const decoder = await startDecoder({ model, options: { threads, contextLen } });
   try {
     const vocabSize = Number(model.config['vocab_size']);
     const tokenizer =
@@ -39,7 +40,7 @@ export async function serveModel(model: OnnxModel, options: ServeOptions): Promi
     const queue = generationQueue(decoder, tokenizer, eos);
     let draining = false;
     const app = servedApp(
-      { name: model.name, host: options.host, contextLen: options.contextLen, vocabSize, tokenizer, queue },
+      { name: model.name, host: options.host, contextLen, vocabSize, tokenizer, queue },
       () => draining,
     );
     const server = await listen(app.fetch, options);

@@ -5,6 +5,7 @@ import { Hono } from 'hono';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testFolder } from '../../../session/test-folder.js';
 import { openDecoder } from '../decoder.js';
+import { startDecoder } from './decoder-thread.js';
 import { resolveModel } from '../model-source.js';
 import type { OnnxModel } from '../onnx-model.js';
 import { argmax } from '../sampling.js';
@@ -242,6 +243,36 @@ test('stops generating when the client disconnects', async () => {
   await post('/v1/completions', { prompt: 'a', max_tokens: 1 });
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toMatch(/finished_reason="abort"\} 1$/m);
+});
+
+test('this thread runs while the model computes, so requests count from their arrival', async () => {
+  const decoder = await startDecoder({ model, options: { threads: 1, contextLen: 128 } });
+  let turns = 0;
+  let computing = true;
+  const count = () => {
+    turns++;
+    if (computing) setImmediate(count);
+  };
+  setImmediate(count);
+  const logits = await decoder.prefill(
+    Array.from({ length: 100 }, () => 3),
+    101,
+  );
+  computing = false;
+  await decoder.release();
+  expect(logits).toHaveLength(512);
+  // A call on this thread blocks it: one turn before it, one after.
+  expect(turns).toBeGreaterThan(10);
+});
+
+test('errors of the thread keep their code', async () => {
+  const start = (change: Partial<OnnxModel>, contextLen: number) =>
+    startDecoder({ model: { ...model, ...change }, options: { threads: 1, contextLen } });
+  await expect(start({ modelPath: '/no/model.onnx' }, 128)).rejects.toMatchObject({ code: 'E_MODEL_FILE' });
+  await expect(start({ maxContext: 64 }, 128)).rejects.toMatchObject({ code: 'E_LENGTHS' });
+  const decoder = await start({}, 8);
+  await expect(decoder.prefill([1, 2, 3], 2)).rejects.toMatchObject({ code: 'E_LENGTHS' });
+  await decoder.release();
 });
 
 test('draining finishes running requests and accepts no new ones', async () => {
