@@ -6,6 +6,7 @@ import type { StageShape } from './shape.js';
 import type { Storage } from './storage.js';
 import { stageWork } from './work.js';
 import { bytesOf } from './work-totals.js';
+import { plural } from '../vocabulary/format.js';
 
 /** Sizes of a module, or the sum of several. */
 interface ModuleSizes {
@@ -139,7 +140,9 @@ function describeLayer({ attention, mlp }: Architecture['layers'][number]): stri
       : attention.kind === 'recurrent'
         ? `${attention.form}, state ${attention.stateElements} elements`
         : `attention ${attention.headCount} heads × ${attention.headDim}` +
-          (attention.kvHeadCount === attention.headCount ? '' : `, ${attention.kvHeadCount} KV heads`) +
+          (attention.kvHeadCount === attention.headCount
+            ? ''
+            : `, ${plural(attention.kvHeadCount, 'KV head')}`) +
           (attention.window === null
             ? ''
             : `, ${attention.chunked ? 'chunks of' : 'window'} ${attention.window}`) +

@@ -264,7 +264,12 @@ function errorText({ error }: PredictResult): Block[] {
         ` over ${plural(stages, 'stage')}`,
         ...(decode === null || decodeWorst === null || stages === 1
           ? []
-          : ['; decode: median ', share(decode), ', worst ', share(decodeWorst)]),
+          : [
+              '; decode: ',
+              ...(decode === decodeWorst
+                ? [share(decode)]
+                : ['median ', share(decode), ', worst ', share(decodeWorst)]),
+            ]),
       ],
     },
   ];

@@ -75,6 +75,16 @@ test('uses the data sheet of a GPU that this machine does not have, and says so'
   expect(step.roofline_ms.value).toBeCloseTo(((8_030_261_248 - 128_256 * 4096) * 2) / 4.8e12 / 1e-3, 1);
 });
 
+test('warns of a model that one GPU cannot hold', () => {
+  const codes = (model: string) =>
+    parsePredict(
+      inferscope(setup, ['predict', '--model', model, '--gpu', 'NVIDIA H200', '--json']).stdout,
+    ).issues.map(({ code }) => code);
+  // 2 bytes for each of 70.6e9 parameters are 141.1 GB of 141; for 8.03e9, 16 GB.
+  expect(codes('llama-3.1-70b')).toContain('out_of_memory');
+  expect(codes('llama-3.1-8b')).not.toContain('out_of_memory');
+});
+
 test.each([
   {
     what: 'an unknown GPU',

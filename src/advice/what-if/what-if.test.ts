@@ -246,6 +246,10 @@ describe('work', () => {
       assumptions: [],
       unchanged: [{ change: 'batch-size=1', why: 'its batch is 1 already' }],
     });
+    expect(after(before, 'dtype=bfloat16')).toMatchObject({
+      assumptions: [],
+      unchanged: [{ change: 'dtype=bfloat16', why: 'its weights are bfloat16 already' }],
+    });
   });
 
   test('twice the context doubles the reads of the cache', () => {

@@ -125,6 +125,9 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
   // A KV cache in the dtype of the activations follows them; another one stays.
   const kvCache = before.kvCache === before.activations ? stored.activations : before.kvCache;
   const storage: Storage = { ...stored, kvCache };
+  const label = weightFormatLabel(storage.weights.name);
+  if (storage.weights.name === before.weights.name && storage.activations === before.activations)
+    return unchanged(state, `its weights are ${label} already`);
   const computed = storage.weights.compute ?? storage.activations;
   const peak = needs.peaks.flops(computed);
   if (peak.value === null) {
@@ -144,10 +147,10 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     otherFactor: () => elements,
     copies: elements,
     measuredFactors: isHalved ? new Map([['attention', halfAttention]]) : streams.measuredFactors,
-    explain: (_, by) => `${limitTimes(by)}: bytes and peak of ${weightFormatLabel(storage.weights.name)}`,
+    explain: (_, by) => `${limitTimes(by)}: bytes and peak of ${label}`,
     assumptions: [
       ...streams.how,
-      `${weightFormatLabel(storage.weights.name)}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
+      `${label}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the GEMMs, at no extra time']
         : []),

@@ -22,7 +22,8 @@ import { type MeasuredStageTime, readMeasuredStages } from './measured.js';
 import { pointsOf } from './points.js';
 import { predict, type PredictPoint, workingSetOf } from './predict.js';
 import { weightFormatLabel } from '../../vocabulary/weight-formats.js';
-import { plural } from '../../vocabulary/format.js';
+import { formatGb, formatSetting, plural } from '../../vocabulary/format.js';
+import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
 export const measuredKernels = withRows('measured kernels', 'microbenchmarks');
@@ -130,9 +131,24 @@ export async function predictDocument(
           } satisfies Issue,
         ]
       : []),
+    ...memoryIssues(points, model, roofs),
     ...otherSizesIssues(points, measured),
     ...issuesOf(result),
   ]);
+}
+
+/** A prediction for a model that one GPU cannot hold, which a session's measurement would disprove. */
+function memoryIssues(points: readonly PredictPoint[], model: PredictedModel, roofs: DeviceRoofs): Issue[] {
+  const sheet = roofs.kind === 'gpu' ? gpuSheet(roofs.name) : null;
+  const largest = Math.max(...points.map((point) => workingSetOf('decode', point, model)));
+  if (sheet === null || largest < sheet.memoryGb * 1e9) return [];
+  return [
+    {
+      code: 'out_of_memory',
+      severity: 'warning',
+      text: `Weights and KV cache take ${formatGb(largest)} and do not fit into the ${formatSetting(sheet.memoryGb, 'GB')} of ${roofs.name}: the times are those of one GPU with more memory. For several GPUs, inferscope estimate --tensor-parallel-size computes the memory of each.`,
+    },
+  ];
 }
 
 /** Why a session's times are missing next to predictions of other sizes. */
