@@ -3,13 +3,18 @@ import type { MachineLoad } from '../model/documents/explain.js';
 import type { Row } from '../model/tables.js';
 import { testHome } from '../session/test-folder.js';
 import { readMachineLoad } from './machine-load.js';
-import { type Rows, sessionOf } from './test-session.js';
+import { type Rows, sessionOf, tinyWorkload } from './test-session.js';
 
 const home = testHome();
 
-async function loadOf(rows: Rows, cores: number | null = 4): Promise<MachineLoad> {
+async function loadOf(rows: Rows, cores: number | null = 4, url?: string): Promise<MachineLoad> {
   const hardware: Record<string, number> = cores === null ? {} : { cpu_usable_cores: cores };
-  const session = await sessionOf(home, rows, { manifest: { hardware } });
+  const options = { url: url ?? '' };
+  const server = tinyWorkload({ device: 'server', engine: { name: 'vLLM', version: null, options } });
+  const session = await sessionOf(home, rows, {
+    ...(url !== undefined && { workload: server }),
+    manifest: { hardware },
+  });
   const database = await session.connect();
   try {
     return await readMachineLoad(database, session.manifest);
@@ -81,4 +86,10 @@ test('launch spread is the median over points and needs three repeats per launch
   expect((await loadOf({ iterations: points })).busy).toBe(false);
   const two = launchRows([100, 200]).filter(({ iteration }) => iteration! % 4 < 3);
   expect((await loadOf({ iterations: two })).signs).toEqual([]);
+});
+
+test('a server on this machine is not another process', async () => {
+  const telemetry = [sample('other_processes', 'cores_busy', 3)];
+  expect((await loadOf({ telemetry }, 4, 'http://127.0.0.1:8000/v1')).busy).toBe(false);
+  expect((await loadOf({ telemetry }, 4, 'http://gpu-box:8000/v1')).busy).toBe(true);
 });

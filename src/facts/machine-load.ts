@@ -1,5 +1,6 @@
 import type { MachineLoad } from '../model/documents/explain.js';
 import type { ManifestData } from '../model/manifest.js';
+import { isServedHere } from './bench/machine.js';
 import type { SessionDatabase } from '../session/query.js';
 
 type Sign = MachineLoad['signs'][number];
@@ -29,7 +30,7 @@ const sampledSql = (scope: string, metric: string) =>
  */
 export async function readMachineLoad(
   database: SessionDatabase,
-  { hardware }: Pick<ManifestData, 'hardware'>,
+  { hardware, workload }: Pick<ManifestData, 'hardware' | 'workload'>,
 ): Promise<MachineLoad> {
   const valueOf = async (sql: string) =>
     (await database.query<{ value: number | null }>(sql))[0]?.value ?? null;
@@ -38,7 +39,11 @@ export async function readMachineLoad(
   const candidates: (Omit<Sign, 'value' | 'reached'> & { value: number | null })[] = [
     {
       id: 'other_processes',
-      value: cores === null ? null : await valueOf(sampledSql('other_processes', 'cores_busy')),
+      // They include a server on this machine, which is what was measured.
+      value:
+        cores === null || (workload !== null && isServedHere(workload))
+          ? null
+          : await valueOf(sampledSql('other_processes', 'cores_busy')),
       unit: 'cores',
       threshold: 0.25 * (cores ?? 0),
       why: 'a quarter of the usable cores: the program leaves one core to the system, so more than that slows it down',

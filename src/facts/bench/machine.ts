@@ -9,6 +9,9 @@ export const onCpu = (workload: Workload): boolean => workload.device === 'cpu';
 /** Device of an engine that is reached over HTTP: its hardware is not known. */
 export const remoteDevice = 'server';
 const localUrl = /^https?:\/\/(localhost|127\.|\[::1\])/;
+/** Whether the engine is a server on the machine of the client. */
+export const isServedHere = ({ device, engine }: Workload): boolean =>
+  device === remoteDevice && localUrl.test(String(engine.options['url']));
 
 /** Machine state during one point. */
 export function machineFigures(
@@ -59,9 +62,9 @@ export function machineFigures(
   };
 }
 
-function noGpu({ device, engine }: Workload, reasonFor: MissingReason): MissingFigure {
-  if (device === 'cpu') return missing('no_gpu', 'it ran on the CPU');
-  if (device === remoteDevice && !localUrl.test(String(engine.options['url']))) {
+function noGpu(workload: Workload, reasonFor: MissingReason): MissingFigure {
+  if (onCpu(workload)) return missing('no_gpu', 'it ran on the CPU');
+  if (workload.device === remoteDevice && !isServedHere(workload)) {
     return missing('no_gpu', "a server's GPU cannot be sampled from another machine");
   }
   return reasonFor(
