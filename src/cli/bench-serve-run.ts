@@ -13,7 +13,12 @@ import { seededRandom } from '../model/random.js';
 import { scrapeServer } from '../load/server-sampler.js';
 import type { SweepPoint } from '../load/sweep.js';
 import type { Document } from '../model/document.js';
-import type { LoadPlan, ServingResult, Slo } from '../model/documents/serving.js';
+import {
+  type LoadPlan,
+  maxEventLoopUtilization,
+  type ServingResult,
+  type Slo,
+} from '../model/documents/serving.js';
 import { toolVersion } from '../model/version.js';
 import { ensureWritable } from '../session/home.js';
 import { openSession } from '../session/open.js';
@@ -170,7 +175,7 @@ async function measure(
     const moreThreads = Math.min(maxClientThreads(), 2 * client.threads);
     if (
       client.bound &&
-      client.event_loop_utilization > 0.9 &&
+      client.event_loop_utilization > maxEventLoopUtilization &&
       context.threads === null &&
       moreThreads > client.threads
     )

@@ -1,4 +1,5 @@
 import type { ThreadHealth } from './client-health.js';
+import { maxEventLoopUtilization } from '../model/documents/serving.js';
 import { formatMs, formatPercent } from '../vocabulary/format.js';
 
 /** Whether the client limited the result. Milliseconds; send lags are null if none are given. */
@@ -19,8 +20,6 @@ export interface ClientVerdict {
 
 /** Limits of the verdict. */
 const clientLimits = {
-  /** A busier loop queues arrivals. */
-  event_loop_utilization: 0.9,
   /** Smaller delays never count: timers have a resolution of 1 ms. */
   least_ms: 2,
   /** Above that, a delay counts from this share of the median TTFT. */
@@ -46,7 +45,7 @@ export function clientVerdict(
   const reasons: string[] = [];
   // Starting up keeps a loop busy for a moment, so shorter runs do not count.
   const hasLong = threads.some(({ seconds }) => seconds > 0.3);
-  if (hasLong && busy > clientLimits.event_loop_utilization)
+  if (hasLong && busy > maxEventLoopUtilization)
     reasons.push(`its event loop was busy ${formatPercent(busy)} of the time`);
   // Late but idle: it waited for a core.
   const starved = busy < 0.5 ? ' (other programs had the cores)' : '';

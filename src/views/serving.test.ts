@@ -50,7 +50,7 @@ test('has a row per load: successes, share within the SLO, rates, percentiles, a
   expect(loads[3]).toMatchObject({ meets_slo: 'no', ttft_p50_ms: 504 });
   expect(loads[3]!['within_slo_share']).toBeCloseTo(0.8);
   expect(loads[3]!['ttft_p99_ms']).toBeCloseTo(504 * 2.1);
-  expect(leadText(view)[2]).toBe("Client-bound: Yes, at 64 users: these latencies are not the server's.");
+  expect(leadText(view)[2]).toBe('Client-bound: Yes, at 64 users: these latencies include its delays.');
   expect(leadText(view)[3]).toBe(
     'Failures: 7 of 500 measured requests failed; they are excluded from latencies.',
   );

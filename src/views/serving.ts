@@ -97,7 +97,7 @@ function clientAnswer(points: readonly ServingPoint[]): Text {
   if (bound.length === 0) return 'No: the load generator kept up at every load level.';
   const which =
     bound.length === points.length ? 'every load' : bound.map(({ load }) => loadLabel(load)).join(', ');
-  return `Yes, at ${which}: these latencies are not the server's.`;
+  return `Yes, at ${which}: these latencies include its delays.`;
 }
 
 function failureAnswer(points: readonly ServingPoint[]): Text {

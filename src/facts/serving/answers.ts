@@ -1,5 +1,11 @@
 import type { Issue } from '../../model/document.js';
-import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/documents/serving.js';
+import {
+  type LoadPlan,
+  maxEventLoopUtilization,
+  type ServingPoint,
+  type ServingResult,
+  type Slo,
+} from '../../model/documents/serving.js';
 import { queueing, unloadedTtft } from './queueing.js';
 import { formatPercent, formatQuantity } from '../../vocabulary/format.js';
 import { loadLabel, sloLabel } from '../../vocabulary/loads.js';
@@ -57,12 +63,16 @@ export function saturation(
       text: `Not saturated: ${loadLabel(point.load)} still gave more throughput than the previous load${waits}.`,
     };
   }
-  const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
+  const limit = isClientBusy(point) ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,
     text: `Throughput saturates at ${loadLabel(point.load)} (${formatQuantity(rates[knee]!, 'tok/s')} of output): doubling the load adds less than 10 % throughput, only queueing.${limit}`,
   };
 }
+
+/** A client that is late but idle adds to latencies and does not limit throughput. */
+const isClientBusy = ({ client }: ServingPoint): boolean =>
+  client.bound && client.event_loop_utilization > maxEventLoopUtilization;
 
 /** The lowest load at which requests mostly queue; null if there is none. */
 function firstQueue(
@@ -107,7 +117,7 @@ function fallsBehind(
         : `${keepsUp}, but requests queue: waiting for the first token takes ${queue}.`;
     return { execution_id: null, text };
   }
-  const limit = behind.client.bound ? ' The client was also a limit there.' : '';
+  const limit = isClientBusy(behind) ? ' The client was also a limit there.' : '';
   const rate = (id: 'offered_requests_per_s' | 'requests_per_s'): string =>
     formatQuantity(behind.throughput[id].value!, 'req/s');
   return {
@@ -179,7 +189,7 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
     add(
       'client_bound',
       'warning',
-      sentence`This client was a limit: it handled requests or answers late by ${quantity(lateMs, 'ms')} at p99, with its event loop ${quantity(client.event_loop_utilization, 'ratio')} busy.`,
+      sentence`Latencies include delays of this client: it handled requests or answers ${quantity(lateMs, 'ms')} late at p99, with its event loop ${quantity(client.event_loop_utilization, 'ratio')} busy.`,
     );
   }
   if (tokens.shorter_outputs > 0)

@@ -141,6 +141,14 @@ test('saturation and the highest load under an SLO, in words', () => {
   const rates = full.map((point) => point.throughput.output_tokens_per_s.value!);
   expect(rates[2]!).toBeLessThan(rates[1]! * 1.05);
   expect(saturation(full, null)).toMatchObject({ execution_id: 'load-8' });
+  // A late client that is idle does not limit throughput, a busy one does.
+  const withClient = (event_loop_utilization: number) => ({
+    ...full[1]!,
+    client: { ...full[1]!.client, bound: true, event_loop_utilization },
+  });
+  const limitOf = (utilization: number) =>
+    saturation([full[0]!, withClient(utilization), full[2]!], null).text.includes('The client was the limit');
+  expect([limitOf(0.04), limitOf(0.95)]).toEqual([false, true]);
   expect(saturation([points[0]!], null).execution_id).toBeNull();
   expect(bestUnderSlo(full, slo)).toEqual({
     execution_id: 'load-8',

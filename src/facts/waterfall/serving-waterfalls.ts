@@ -5,6 +5,7 @@ import { missing } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { loadLevel } from '../serving/answers.js';
 import { readLoadPlan } from '../serving/serving.js';
 import { literal } from '../trace/scope.js';
 import { requestStage, type RequestTimes } from './request-stage.js';
@@ -22,7 +23,8 @@ export async function servingWaterfalls(
 ): Promise<StageWaterfall[]> {
   const { points } = await readLoadPlan(session);
   const stages: StageWaterfall[] = [];
-  for (const { execution_id, load } of points) {
+  // A sweep measures the highest loads before those between.
+  for (const { execution_id, load } of points.toSorted((a, b) => loadLevel(a) - loadLevel(b))) {
     const stage = await loadWaterfall(database, execution_id, load, session.manifest.workload);
     if (stage) stages.push(stage);
   }

@@ -42,6 +42,9 @@ const loadSchema = z.object({
   seconds: z.number().nullable().describe('No request is started after it; null for no limit.'),
 });
 
+/** Utilization of an event loop above which arrivals queue in it: the client limits throughput. */
+export const maxEventLoopUtilization = 0.9;
+
 /** Figures of the client (src/load/client-verdict.ts). */
 const clientSchema = z.object({
   threads: z.number().int(),

@@ -230,7 +230,7 @@ test('issues of a load test become findings with the same text', async () => {
   const doubtful = await loadTest(true, 60, 'http_500');
   const [client] = allFired(await outcome(clientBound, doubtful));
   expect(client!.title).toContain(
-    'it handled requests or answers late by 8.00 ms at p99, with its event loop 95 % busy',
+    'it handled requests or answers 8.00 ms late at p99, with its event loop 95 % busy',
   );
   expect(client!.evidence.map(({ text }) => text)).toEqual(['how late the requests of each load were sent']);
   expect(allFired(await outcome(prefixCacheArtifact, doubtful))[0]!.title).toContain(
