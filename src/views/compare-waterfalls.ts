@@ -53,18 +53,31 @@ export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[
     level: index === 0 ? 1 : 2,
     ...waterfallBars(waterfall, sides),
   }));
-  const hasNegative = waterfalls.some((waterfall) =>
-    sharedBars(waterfall).some(
-      ({ id, values }) =>
-        isKernelBar(id) &&
-        values.some((ms, i) => -(ms ?? 0) > smallShare * (waterfall.times_ms[i]?.value ?? 0)),
+  const negative = waterfalls.flatMap((waterfall) =>
+    negativeNote(
+      sharedBars(waterfall),
+      waterfall.times_ms.map((time) => time?.value ?? 0),
     ),
   );
-  return hasNegative ? [...blocks, { type: 'text', text: negativeText }] : blocks;
+  return [...blocks, ...negative.slice(0, 1)];
 }
 
-const negativeText =
-  'A negative bar: kernels faster than their roofline limit. inferscope explain SESSION says why.';
+/** Explains bars below 0, once for all waterfalls of a section; parts of a percent are rounding of the model. */
+export const negativeNote = (
+  bars: readonly { id: string; values: readonly (number | null)[] }[],
+  times_ms: readonly number[],
+): Block[] =>
+  bars.some(
+    ({ id, values }) =>
+      isKernelBar(id) && values.some((ms, i) => -(ms ?? 0) > smallShare * (times_ms[i] ?? 0)),
+  )
+    ? [
+        {
+          type: 'text',
+          text: 'A negative bar: kernels faster than their roofline limit. inferscope explain SESSION says why.',
+        },
+      ]
+    : [];
 
 const inStageOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
   waterfalls.toSorted((a, b) => stageRank(a.phase) - stageRank(b.phase));

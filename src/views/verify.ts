@@ -12,6 +12,7 @@ import {
 } from '../vocabulary/format.js';
 import { perInstance } from '../vocabulary/stages.js';
 import type { Block, Part, Text, View } from './block.js';
+import { negativeNote } from './compare-waterfalls.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead } from './explain-series.js';
 import { onPageOnly } from './on-page.js';
@@ -41,6 +42,7 @@ export function verifyView(document: Document<VerifyResult>, explain: Document<E
         untitled: true,
         blocks: [
           ...data.stages.flatMap((stage) => stageBlocks(stage, labelsOf(explain.data, stage))),
+          ...data.stages.flatMap(negativeBars).slice(0, 1),
           ...changeBlocks(data),
         ],
       },
@@ -107,6 +109,12 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
     },
   ];
 }
+
+const negativeBars = ({ bars, before_ms: before, after_ms: after }: Stage): Block[] =>
+  negativeNote(
+    bars.map(({ id, before_ms: was, after_ms: is }) => ({ id, values: [was, is] })),
+    [before.value ?? 0, after.value ?? 0],
+  );
 
 /** Steps with different numbers of sequences are different work. */
 const sequencesText = ({ sequences }: Stage): string =>
