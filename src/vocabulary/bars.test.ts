@@ -11,7 +11,8 @@ test.each([
   expect(barWords(id).label).toBe(label);
 });
 
-test('memsets are counted as memsets, not as copies', () => {
+test('memsets and opaque graphs are not counted as copies and kernels', () => {
+  expect(barCountNoun('kernels.graph', false)[1]).toBe('graphs');
   expect(barCountNoun('exposed_copy.memset', false)[1]).toBe('memsets');
   expect(barCountNoun('exposed_copy.dtoh_pinned', false)[1]).toBe('copies');
 });

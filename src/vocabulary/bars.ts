@@ -30,6 +30,7 @@ export function barCountNoun(id: string, onCpu: boolean): readonly [one: string,
   const { head, tail } = barParts(id);
   if (head === 'exposed_copy') return tail === 'memset' ? ['memset', 'memsets'] : ['copy', 'copies'];
   if (classOfBar(id) === null && head !== 'exposed_comm') return ['gap', 'gaps'];
+  if (tail === 'graph') return ['graph', 'graphs'];
   return onCpu ? ['operator', 'operators'] : ['kernel', 'kernels'];
 }
 

@@ -8,9 +8,9 @@ import { cutEnd } from '../../vocabulary/cut.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
 export type HostStretch = {
-  /** Null before a kernel or copy. */
+  /** Null before a kernel. */
   place: string | null;
-  /** The kernel, or words for the copy, before which the device waits. */
+  /** The kernel before which the device waits. */
   kernel: string | null;
   /** Inside an operator, within a user range, or before the next operator or kernel. */
   relation: 'inside' | 'within' | 'before';
@@ -71,13 +71,13 @@ function stretchesSql(kind: string, instances: number, minNs: number): string {
          ON r.start_ns <= g.middle_ns AND r.end_ns > g.middle_ns WHERE coalesce(r.tid = g.tid, true) GROUP BY g.start_ns),
      placed AS (
        SELECT g.host_ns, CASE WHEN o.begin_ns < g.middle_ns THEN 'inside' WHEN a.range_name IS NOT NULL THEN 'within' ELSE 'before' END AS relation,
-         o.name AS operator, k.kernel, ${withoutNumbersSql('a.range_name')} AS range_name
+         o.name AS operator, k.kernel, k.copy, ${withoutNumbersSql('a.range_name')} AS range_name
        FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM rank_ops) o ON o.op_id = g.before_op_id
        LEFT JOIN around a ON a.start_ns = g.start_ns
-       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(name, short_name) AS name FROM rank_kernels UNION ALL SELECT start_ns, ${copyWords} FROM rank_copies) e
+       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel, any_value(copy) AS copy FROM (SELECT start_ns, coalesce(name, short_name) AS name, NULL AS copy FROM rank_kernels UNION ALL SELECT start_ns, NULL, ${copyWords} FROM rank_copies) e
          SEMI JOIN stretch ON e.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
-     SELECT CASE WHEN relation = 'within' THEN range_name WHEN operator IS NULL AND kernel IS NULL THEN 'the next launch' ELSE operator END AS place,
+     SELECT CASE WHEN relation = 'within' THEN range_name WHEN operator IS NULL AND kernel IS NULL THEN coalesce(copy, 'the next launch') ELSE operator END AS place,
        CASE WHEN relation = 'before' AND operator IS NULL THEN kernel END AS kernel, relation,
-       round(count(*) / ${instances}, 2) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms
+       round(count(*) / ${instances}, 4) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms
      FROM placed GROUP BY ALL ORDER BY ms DESC, place, kernel`;
 }

@@ -61,7 +61,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     `SELECT DISTINCT name FROM finding_waits WHERE kind = '${kind}' AND cause = 'allocator' ORDER BY 1`,
   );
   const { rows, evidence } = await context.evidence<Calls>(
-    `SELECT name, o.operator, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 1) AS us, round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms
+    `SELECT name, o.operator, round(count(*) / ${instances}, 4) AS per_instance, round(avg(dur_ns) / 1e3, 1) AS us, round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms
      FROM rank_api a LEFT JOIN (SELECT op_id, name AS operator FROM rank_ops) o USING (op_id) WHERE ${inList(names.map(({ name }) => name))}${inside} GROUP BY ALL ORDER BY ms DESC, name, operator`,
     (rows) =>
       rows

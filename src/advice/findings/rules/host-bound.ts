@@ -111,21 +111,22 @@ async function finding(
   const inside = places.filter(({ relation }) => relation === 'inside');
   const mostlyOperators = sum(inside) > sum(places) / 2;
   const [first] = mostlyOperators ? inside : places;
-  // Count and length come from a place with most of the time, else from all gaps together.
+  // The length comes from a place with most of the time, else from all gaps together.
   const usual = first && first.ms > sum(places) / 2 ? first : { per_instance: stretches, ms: host };
   const each = Math.min(usual.ms, host) / Math.max(usual.per_instance, 1e-3);
-  const where = mostlyOperators
+  const onePlace = mostlyOperators
     ? `the host inside ${first!.place}`
     : first?.relation === 'within' && first.ms > sum(places) / 2
       ? `the program within its range ${first.place}`
-      : 'the program itself';
+      : null;
+  const gaps = onePlace === null ? stretches : usual.per_instance;
   return {
     stage: kind,
     noise: true,
     title: (share) =>
-      `CPU-bound host: the device waits ${share} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap', minNs > 0 ? ` over ${formatSetting(minNs / 1e6, 'ms')}` : '')}`}`,
+      `CPU-bound host: the device waits ${share} of ${everyInstance(kind)} for ${onePlace ?? 'the program itself'}${gaps < 0.95 ? '' : `, in ${meanCount(gaps, 'gap', minNs > 0 ? ` over ${formatSetting(minNs / 1e6, 'ms')}` : '')}`}`,
     at_stake_ms: host,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} ${minNs > 0 ? 'the host neither launches nor waits: it computes' : 'it waits for the host between its few launches'}, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} ${minNs > 0 ? 'the host neither launches nor waits: it computes' : 'it waits for the host between its few launches'}${first ? `, mostly ${placeWords(first)}` : ''}, ${ms(each)} at a time. ${mostlyOperators ? whyInside : whyOutside}`,
     change: mostlyOperators
       ? changeInside(first!.place!)
       : ((await engineHostChange(context)) ?? changeOutside),

@@ -28,3 +28,12 @@ test('layout copies: the evidence has the calls that the title counts', async ()
   expect(evidence[0]!.text).toContain('8 calls of 0.166 ms');
   expect(cause).not.toContain('another type');
 });
+
+test('host gaps: copies are named, and gaps of several places are counted together', async () => {
+  const { findings } = await explainArchive('test/fixtures/vllm-tp2-h200/tp2.tgz');
+  const { title, evidence } = findings.find(({ id }) => id === 'host_bound:mixed')!;
+  expect(evidence[0]!.text).toMatch(/^before a memset: .*; before an H2D copy: /);
+  const gaps = evidence[0]!.rows.reduce((sum, row) => sum + Number(row['per_instance']), 0);
+  const [counted] = numbers(title, /in ([\d.]+) gaps/g);
+  expect(counted).toBeCloseTo(gaps, 0);
+});
