@@ -1,3 +1,4 @@
+import { libraryRange } from '../model/library-ranges.js';
 import type { StageKind } from '../model/record.js';
 import { type HookedStep, warmupSteps } from './hooked-steps.js';
 import { stageNameRules, type StageNameRule } from './stage-name-rules.js';
@@ -13,6 +14,8 @@ export interface StageName {
   warmup: boolean;
   /** Marked by the hooks of `inferscope run`: the first call with its sizes, a CUDA graph replay, or any other call; null: not marked by them. */
   hook: 'first' | 'hook' | 'graph' | null;
+  /** Named by a library, not by the program: NCCL:ncclAllReduce. */
+  library: boolean;
   /** Confidence in a step inferred from the sequence of kernels, 0 to 1; null for a marked range. */
   confidence: number | null;
 }
@@ -23,6 +26,7 @@ type StageNameReader = (name: string) => StageName;
  * Reads names of ranges by the user's rules, then the built-in ones; a name without a matching rule is a stage of kind other.
  */
 export function stageNameReader(userRules: readonly StageNameRule[] = []): StageNameReader {
+  const library = new RegExp(`^:?${libraryRange}`, 'i');
   const rules = [...userRules, ...stageNameRules].map((rule) => ({
     kind: rule.kind,
     // Anchored here, so that rules need no anchors. nsys's own tables prefix a colon (its domain).
@@ -31,7 +35,7 @@ export function stageNameReader(userRules: readonly StageNameRule[] = []): Stage
   return (name) => {
     for (const { pattern, kind } of rules) {
       const match = pattern.exec(name.trim());
-      if (match) return stageFields(kind, match.groups ?? {});
+      if (match) return { ...stageFields(kind, match.groups ?? {}), library: library.test(name.trim()) };
     }
     return stageFields('other', {});
   };
@@ -65,6 +69,7 @@ function stageFields(ruleKind: StageKind, groups: Record<string, string | undefi
     // inferscope's own workloads number the repeats before the measured ones −1, −2, …
     warmup: kind === 'warmup' || (iteration !== null && iteration < 0),
     hook: (groups['hook'] as 'first' | 'hook' | 'graph' | undefined) ?? null,
+    library: false,
     confidence: null,
   };
   const context = number('context_requests');

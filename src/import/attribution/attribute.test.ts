@@ -309,3 +309,28 @@ test('an empty capture gives empty tables', async () => {
   expect(await database.query('SELECT count(*) AS n FROM kernels')).toEqual([{ n: 0 }]);
   await database.close();
 });
+
+test('a worker thread on which only a library marks ranges works for the open range of the program', async () => {
+  const { database } = await capture({
+    trace_ranges: [
+      range(1, '## backward ##', 0, 10_000),
+      range(2, 'nccl:all_reduce', 3_000, 3_500, { tid: 2 }),
+    ],
+    trace_api: [
+      launch(1_000, 100, 1, { tid: 2 }),
+      launch(3_200, 100, 2, { tid: 2 }),
+      launch(5_000, 100, 3, { tid: 2 }),
+    ],
+    trace_kernels: [1, 2, 3].map((id) => kernel(5_000 + 1_000 * id, 50, id)),
+  });
+  expect(
+    await database.query(
+      'SELECT raw_name, attributed_by AS by FROM kernels JOIN stages USING (stage_id) ORDER BY correlation',
+    ),
+  ).toEqual([
+    { raw_name: '## backward ##', by: 'thread' },
+    { raw_name: 'nccl:all_reduce', by: 'api' },
+    { raw_name: '## backward ##', by: 'thread' },
+  ]);
+  await database.close();
+});

@@ -7,6 +7,7 @@ import {
   type FoundStage,
   type Host,
   hostThreads,
+  markedThreads,
   type OpenOp,
   placeOf,
   processOf,
@@ -51,14 +52,14 @@ export async function sweepHost(
   workbench: Workbench,
   input: HostInput,
 ): Promise<{ host: Host; counts: HostCounts; folded: FoldedStages; stages: number }> {
-  const threadsWithRanges = await workbench.query<{ pid: number; tid: number }>(
-    'SELECT DISTINCT pid, tid FROM trace_ranges WHERE process_wide IS DISTINCT FROM 1 ORDER BY ALL',
+  const threadRanges = await workbench.query<{ pid: number; tid: number; name: number }>(
+    'SELECT DISTINCT pid, tid, name::DOUBLE AS name FROM trace_ranges WHERE process_wide IS DISTINCT FROM 1 ORDER BY ALL',
   );
   const [unclosed] = await workbench.query<{ n: number }>(
     'SELECT count(*) AS n FROM trace_ranges WHERE end_ns IS NULL OR isnan(end_ns::DOUBLE)',
   );
   const counts: HostCounts = { clippedCalls: 0, overlappingRanges: 0, unclosedRanges: unclosed!.n };
-  const host = hostThreads(threadsWithRanges);
+  const host = hostThreads(markedThreads(threadRanges, input.stage));
   const sweep: Sweep = {
     host,
     counts,

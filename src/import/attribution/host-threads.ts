@@ -1,3 +1,4 @@
+import type { StageName } from '../stage-names.js';
 import { initialPositions, type OpenStage, type Positions } from './open-stage.js';
 import { newWaiting, type Waiting } from './waiting.js';
 
@@ -20,7 +21,7 @@ export interface Thread {
   ops: OpenOp[];
   /** End of the last outermost API call. */
   callEndNs: number;
-  /** Whether it has a range anywhere in the capture: then ranges of other threads do not apply to it. */
+  /** Whether the program marked a range on it anywhere in the capture: then ranges of other threads do not apply to it. */
   hasRanges: boolean;
   positions: Positions;
   waiting: Waiting;
@@ -38,7 +39,22 @@ export interface Host {
   processes: Map<number, Process>;
 }
 
-/** @param threadsWithRanges threads that have push/pop ranges */
+/**
+ * Threads on which the program marked ranges. A thread with ranges of a library only is a worker of the framework: the backward pass of torch
+ * runs on one, with the collectives between its kernels.
+ * @param ranges threads and names of push/pop ranges
+ */
+export function markedThreads(
+  ranges: readonly { pid: number; tid: number; name: number }[],
+  stage: (name: number) => StageName,
+): { pid: number; tid: number }[] {
+  const marked = new Map<string, { pid: number; tid: number }>();
+  for (const { pid, tid, name } of ranges)
+    if (!stage(name).library) marked.set(`${pid},${tid}`, { pid, tid });
+  return [...marked.values()];
+}
+
+/** @param threadsWithRanges threads on which the program marked push/pop ranges */
 export function hostThreads(threadsWithRanges: readonly { pid: number; tid: number }[]): Host {
   const host: Host = { processes: new Map() };
   for (const { pid, tid } of threadsWithRanges) {

@@ -180,6 +180,7 @@ async function findHostRanges(
         context_tokens_sum: null,
         warmup: false,
         hook: null,
+        library: false,
         confidence,
       },
     });

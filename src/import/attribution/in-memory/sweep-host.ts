@@ -7,6 +7,7 @@ import {
   type FoundStage,
   type Host,
   hostThreads,
+  markedThreads,
   placeOf,
   type Process,
   processOf,
@@ -49,7 +50,7 @@ export function sweepHostInMemory(
     overlappingRanges: 0,
     unclosedRanges: closeRanges(ranges, calls),
   };
-  const host = hostThreads(markedThreads(ranges));
+  const host = hostThreads(markedThreads(threadRanges(ranges), stage));
   const numbers = new Map<Thread, number>();
   const numberOf = (thread: Thread): number => {
     if (!numbers.has(thread)) numbers.set(thread, numbers.size);
@@ -172,15 +173,17 @@ function labelColumns(labels: readonly StageName[]): Columns {
   };
 }
 
-/** Threads that have push/pop ranges, in order. */
-function markedThreads({ shapes }: InMemoryRanges): { pid: number; tid: number }[] {
-  const marked = new Map<string, { pid: number; tid: number }>();
-  for (const [code, pid] of shapes['pid']!.entries()) {
-    const tid = shapes['tid']![code]!;
-    if (shapes['process_wide']![code] !== 1) marked.set(`${pid},${tid}`, { pid, tid });
-  }
+/** Threads and names of push/pop ranges, in order. */
+function threadRanges({ shapes }: InMemoryRanges): { pid: number; tid: number; name: number }[] {
   const last = (value: number) => (Number.isNaN(value) ? Number.MAX_VALUE : value);
-  return [...marked.values()].sort((a, b) => last(a.pid) - last(b.pid) || last(a.tid) - last(b.tid));
+  return Array.from(shapes['pid']!, (pid, code) => ({
+    pid,
+    tid: shapes['tid']![code]!,
+    name: shapes['name']![code]!,
+    code,
+  }))
+    .filter(({ code }) => shapes['process_wide']![code] !== 1)
+    .sort((a, b) => last(a.pid) - last(b.pid) || last(a.tid) - last(b.tid));
 }
 
 interface Owner {
