@@ -48,6 +48,10 @@ test.each([
     ['x', '***'],
   ],
   [
+    ['open', '20261201-014942-sk-20-checked-fixed', 'key-sk-0123456789abcdef0123', 'sk-20-checked-fixed-x'],
+    ['open', '20261201-014942-sk-20-checked-fixed', 'key-***', '***'],
+  ],
+  [
     ['x', 'sk-proj-0123456789abcdef0123'],
     ['x', '***'],
   ],

@@ -18,7 +18,8 @@ const secretKeyName = /(?:api|access|secret|private|auth|account|encryption|sign
 /** Tokens with a recognizable format, whatever their name. */
 const literals: RegExp[] = [
   /\bhf_[A-Za-z0-9]{16,}\b/g, // Hugging Face
-  /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}/g, // OpenAI, Anthropic, OpenRouter
+  // OpenAI, Anthropic, OpenRouter; inside a name such as 20261201-sk-20-checked-fixed only with a long part.
+  /(?:(?<![\w-])sk-|\bsk-(?=[\w-]*[A-Za-z0-9]{12}))(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}/g,
   /\bgh[pousr]_[A-Za-z0-9]{20,}\b/g, // GitHub
   /\bgithub_pat_[A-Za-z0-9_]{20,}\b/g,
   /\bglpat-[A-Za-z0-9_-]{16,}/g, // GitLab

@@ -219,8 +219,7 @@ function columnNote(rows: readonly Gemm[]): string {
     from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
       ? ''
       : `of roof: max(FLOP / peak, bytes / bandwidth) / time per call (${roofNotes[from]}). `;
-  const hasTiles = rows.some(({ tilings }) => tilings.length > 0);
-  return hasTiles
+  return rows.some((gemm) => usedShare(gemm).value !== null)
     ? `${roof}SMs used: tiles filled (M×N / area of its tiles) × waves / (waves rounded up); the rest is tile edges and idle SMs.`
     : roof.trim();
 }
