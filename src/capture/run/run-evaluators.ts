@@ -82,7 +82,7 @@ async function execute(
   const words = [...prepared.prefix, ...options.command];
   const { end, sampled } = await runSampled({ plan, words, environment, paths, gpus }, options);
   const files = await listSavedFiles(folder, plan.kinds);
-  const log = await failureLogName(paths);
+  const log = `artifacts/${plan.execution_id}/${await failureLogName(paths)} in the session's folder`;
   const ended = endedFacts(plan, end, options, log);
   // Being stopped by Ctrl-C is not a failure of the program.
   const failure = options.signal.aborted

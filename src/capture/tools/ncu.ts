@@ -11,16 +11,20 @@ import { findNcu } from './nsight.js';
 const exportMs = 30 * 60_000;
 const versionMs = 10_000;
 
-/** @throws E_TOOL_MISSING */
-export async function requireNcu(purpose: string): Promise<ToolFacts> {
+/**
+ * @param without what to do without ncu
+ * @throws E_TOOL_MISSING
+ */
+export async function requireNcu(
+  purpose: string,
+  without = '--evaluator nsys or torch.',
+): Promise<ToolFacts> {
   const ncu = await findNcu(versionMs);
   if (ncu) return ncu;
   throw new InferscopeError('E_TOOL_MISSING', {
     what: `ncu, which is needed to ${purpose}, was not found`,
     why: 'It is neither on PATH nor in the usual folders (/opt/nvidia/nsight-compute, /usr/local/cuda).',
-    fix:
-      'Install NVIDIA Nsight Compute and type: inferscope doctor\n' +
-      'Without it: --evaluator nsys or torch, or import CSV pages made elsewhere (ncu -i R.ncu-rep --csv --page raw).',
+    fix: `Install NVIDIA Nsight Compute and type: inferscope doctor\nWithout it: ${without}`,
   });
 }
 
@@ -34,7 +38,10 @@ export async function exportNcuReport(
   report: string,
   folder: string,
 ): Promise<{ raw: string; details: string | null }> {
-  const ncu = await requireNcu(`read ${basename(report)}`);
+  const ncu = await requireNcu(
+    `read ${basename(report)}`,
+    `ncu -i ${basename(report)} --csv --page raw > raw.csv where it was recorded, then import raw.csv.`,
+  );
   const raw = await printPage(ncu, report, 'raw', folder);
   // No metric is only on this page: its failure loses the rule texts, not the import.
   const details = await printPage(ncu, report, 'details', folder).catch(() => null);

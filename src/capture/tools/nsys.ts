@@ -16,16 +16,20 @@ export async function nsysHasOption(path: string, option: string): Promise<boole
   return `${stdout}\n${stderr}`.includes(option);
 }
 
-/** @throws E_TOOL_MISSING */
-export async function requireNsys(purpose: string): Promise<ToolFacts> {
+/**
+ * @param without what to do without nsys
+ * @throws E_TOOL_MISSING
+ */
+export async function requireNsys(
+  purpose: string,
+  without = '--evaluator torch for PyTorch, none for times only.',
+): Promise<ToolFacts> {
   const nsys = await findNsys(versionMs);
   if (nsys) return nsys;
   throw new InferscopeError('E_TOOL_MISSING', {
     what: `nsys, which is needed to ${purpose}, was not found`,
     why: 'It is neither on PATH nor in the usual folders (/opt/nvidia/nsight-systems, /usr/local/cuda).',
-    fix:
-      'Install NVIDIA Nsight Systems and type: inferscope doctor\n' +
-      'Without it: --evaluator torch; for a report: nsys export --type sqlite --include-json=true REPORT where it was recorded, then import the .sqlite file.',
+    fix: `Install NVIDIA Nsight Systems and type: inferscope doctor\nWithout it: ${without}`,
   });
 }
 
@@ -43,7 +47,10 @@ const exportFormats = [
  * @throws E_TOOL_MISSING, E_TOOL_VERSION, E_TOOL_FAILED
  */
 export async function exportNsysReport(report: string, folder: string): Promise<string> {
-  const nsys = await requireNsys(`read ${basename(report)}`);
+  const nsys = await requireNsys(
+    `read ${basename(report)}`,
+    `nsys export --type sqlite --include-json=true ${basename(report)} where it was recorded, then import the .sqlite file.`,
+  );
   const stem = join(folder, basename(report).replace(/\.(nsys-rep|qdrep)$/, ''));
   let run: ToolRun | null = null;
   for (const [type, ...extraArguments] of exportFormats) {
