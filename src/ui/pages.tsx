@@ -4,7 +4,6 @@ import { safeText } from '../render/safe-text.js';
 import { inlineJson } from '../render/html/inline.js';
 import { style } from '../render/html/style.js';
 import { letter } from '../views/compare-sides.js';
-import { capitalize } from '../vocabulary/sentence.js';
 import { plural } from '../vocabulary/format.js';
 import { comparePath, sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
@@ -225,12 +224,12 @@ export const waitingPage = ({ session, doing, rows, seconds }: Waiting): string 
     </Shell>,
   );
 
-/** An error page: what failed, why, and what to do. */
+/** An error page: what failed, why, and what to do. What failed may start with a name, so it keeps its case. */
 export const failurePage = (parts: { what: string; why: string; fix: string }): string =>
   html(
     <Shell title="Not shown" navigation={{ current: '' }}>
       <section>
-        <h1>{safeText(capitalize(parts.what))}</h1>
+        <h1>{safeText(parts.what)}</h1>
         <p>{safeText(parts.why)}</p>
         <p>{safeText(parts.fix)}</p>
       </section>

@@ -144,6 +144,10 @@ describe('metrics without a verdict', () => {
         }),
       }),
     );
+    // Two names of one metric have one label.
+    const server = metric(before, { id: 'a', name: 'ttft_ms', point: '8 users' });
+    const file = metric(before, { id: 'b', name: 'ttft', point: 'synchronous' });
+    expect(() => compare([server], [file])).toThrow('a and b have no load or batch in common');
     const atUsers = (users: string) => [metric(before, { id: users, point: users })];
     expect(() => compare([...atBatches, ...atUsers('8 users')], atUsers('16 users'))).toThrow(
       expect.objectContaining({

@@ -35,7 +35,8 @@ export function pairsOf(
   const metricById = (side: readonly SampledMetric[], id: string) =>
     side.find((metric) => metric.id === id) ?? null;
   if (!base.some(({ id }) => metricById(now, id))) {
-    const isSameMetric = base.some(({ name }) => now.some((other) => other.name === name));
+    const names = new Set(base.map(({ name }) => comparedMetricLabel(name)));
+    const isSameMetric = now.some(({ name }) => names.has(comparedMetricLabel(name)));
     const lists = [base, now].map(isSameMetric ? pointList : metricList) as [string, string];
     throw new InferscopeError('E_USAGE', nothingInCommon(isSameMetric ? 'load or batch' : 'metric', lists));
   }

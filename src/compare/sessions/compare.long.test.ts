@@ -195,6 +195,9 @@ test('across batch sizes: compares throughput, time per token, scaling and MFU i
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
   for (const found of ['GEMM kernels per decode step: 7 in each', '64x8x64 → 128x256x64'])
     expect(gemms).toContain(found);
+  expect(headlines.at(-1)!.text).toBe(
+    'Apart from the tokens per step, no known difference in workload, software or machine.',
+  );
 });
 
 test('sessions of different models do not scale to each other', async () => {

@@ -203,7 +203,12 @@ function environmentLine(parts: Parts, last: number): CompareResult['headlines']
     // What one session does not record need not differ.
     const differs = environment.some(({ values }) => values.every((value) => value !== null));
     const which = differs ? ' that is known to change times' : '';
-    return [{ id: 'environment', text: `No known difference in workload, software or machine${which}.` }];
+    // The lines of the stages have the sizes.
+    const isOtherSize = parts.stages.some(
+      ({ values: [from], values }) => from && values[last] && hasOtherSize(from, values[last]),
+    );
+    const lead = isOtherSize ? 'Apart from the tokens per step, no known difference' : 'No known difference';
+    return [{ id: 'environment', text: `${lead} in workload, software or machine${which}.` }];
   }
   const words = explaining
     .slice(0, 4)
