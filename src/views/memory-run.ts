@@ -100,7 +100,7 @@ const meanings: readonly [name: string, text: string][] = [
   ],
   [
     'residual',
-    'Measured − components; negative if the components exceed the measured total. It has no confidence.',
+    'Measured − components; negative if the components exceed the measured total. Its confidence is never high.',
   ],
   [
     'allocated, reserved',

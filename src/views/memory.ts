@@ -229,7 +229,7 @@ function componentSection(profile: MemoryProfile): Section {
             componentLabels[component],
             { n: gb, unit: 'GB', digits: 4 },
             total ? { n: bytes / total, unit: 'ratio' } : { missing: 'the total was not measured' },
-            component === 'residual' ? '' : confidence,
+            confidence,
             ...(component === 'residual'
               ? ['', '']
               : [estimateText(estimate), errorText(estimate, bytes, basis)]),
@@ -240,7 +240,7 @@ function componentSection(profile: MemoryProfile): Section {
             { text: 'measured', tone: 'strong' },
             memory(total_measured_gb, reasonOf(profile, 'memory_breakdown.total_measured_gb')),
             '',
-            confidence_levels.overall,
+            '',
             '',
             '',
           ],
@@ -256,7 +256,14 @@ function componentSection(profile: MemoryProfile): Section {
         text: evidence.join('; '),
       })),
     },
-    { type: 'notes', level: 2, items: reasonsBelow(profile, 'memory_breakdown') },
+    {
+      type: 'notes',
+      level: 2,
+      items: [
+        `Overall confidence: ${confidence_levels.overall}. It is high while the residual is at most 2 % of the total, medium to 10 %.`,
+        ...reasonsBelow(profile, 'memory_breakdown'),
+      ],
+    },
   ]);
 }
 
