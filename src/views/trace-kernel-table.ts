@@ -3,11 +3,17 @@ import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Text } from './block.js';
 import { tableOf } from './table-of.js';
-import { unitless, namedKernels, ns, number, ratio } from './trace-values.js';
+import { type namedKernels, unitless, ns, number, ratio } from './trace-values.js';
 
-/** One row per kernel; on a page statistics and types are in the detail columns. */
-export function kernelTable(title: string, kernels: readonly TraceKernel[], hasPhases: boolean): Block {
-  const nameOf = namedKernels(kernels);
+/**
+ * One row per kernel; on a page statistics and types are in the detail columns.
+ * @param nameOf labels that distinguish all kernels of the capture, as evidence and answers have them
+ */
+export function kernelTable(
+  title: string,
+  kernels: readonly TraceKernel[],
+  { nameOf, hasPhases }: { nameOf: ReturnType<typeof namedKernels>; hasPhases: boolean },
+): Block {
   return tableOf(
     title,
     [

@@ -9,14 +9,15 @@ import type { Block, Row, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
 import { kernelTable } from './trace-kernel-table.js';
 import { classTables, hasMarks } from './trace-series.js';
-import { unitless, countValue, ns, number, ratio } from './trace-values.js';
+import { unitless, countValue, namedKernels, ns, number, ratio } from './trace-values.js';
 
 /** Kernels shown without a click, and in text. */
 const visibleKernels = 25;
 
 export function kernelsSection(data: TraceResult): Section {
   const { kernels, kernels_total: total } = data;
-  const table = (title: string, rows: typeof kernels): Block => kernelTable(title, rows, hasMarks(data));
+  const options = { nameOf: namedKernels(kernels), hasPhases: hasMarks(data) };
+  const table = (title: string, rows: typeof kernels): Block => kernelTable(title, rows, options);
   const others = kernels.slice(visibleKernels);
   return {
     id: 'kernels',

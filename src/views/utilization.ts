@@ -146,7 +146,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     {
       id: 'roof_share',
       head: 'of roof',
-      meaning: 'relative to measured peaks of this machine',
+      meaning: 'relative to measured peaks',
       ...number,
       cell: ({ roof_share: roof }) => share(roof),
     },

@@ -80,14 +80,15 @@ export function kernelLabel(name: string, tile: string | null = null): string {
 }
 
 /**
- * Labels by name of kernels listed together: equal ones get the word, else number, of their full names that the fewest of them have;
- * if that is equal, too, they are numbered.
+ * Labels by name of kernels listed together: equal ones get the type, else number, else word, of their full names that the fewest of them
+ * have; if that is equal, too, they are numbered.
  */
 export function kernelLabels(
   kernels: Iterable<{ name: string; tile?: string | null }>,
 ): ReadonlyMap<string, string> {
   const labels = new Map<string, string>();
   for (const { name, tile } of kernels) if (!labels.has(name)) labels.set(name, kernelLabel(name, tile));
+  const bare = new Map(labels);
   for (const [label, names] of equalLabels(labels)) {
     const words = new Map<string, number>();
     const wordsByName = names.map((name) => new Set(wordsOf(name)));
@@ -95,13 +96,14 @@ export function kernelLabels(
     for (const [index, name] of names.entries()) {
       const [rarest] = [...wordsByName[index]!]
         .filter((word) => words.get(word)! < names.length)
-        .toSorted((x, y) => words.get(x)! - words.get(y)! || Number(/^\d/.test(x)) - Number(/^\d/.test(y)));
+        .toSorted((x, y) => words.get(x)! - words.get(y)! || wordRank(x) - wordRank(y));
       // A number alone is a template argument.
       if (rarest !== undefined)
         labels.set(name, /^\d/.test(rarest) ? `${label} <${rarest}>` : `${label}, ${rarest}`);
     }
   }
-  for (const [label, names] of equalLabels(labels))
+  const numbered = equalLabels(labels).flatMap(([, names]) => names);
+  for (const [label, names] of equalLabels(new Map(numbered.map((name) => [name, bare.get(name)!]))))
     for (const [index, name] of names.toSorted().entries())
       labels.set(name, `${label}, variant ${index + 1}`);
   return labels;
@@ -114,9 +116,16 @@ function equalLabels(labels: ReadonlyMap<string, string>): [label: string, names
   return [...groups].filter(([, names]) => names.length > 1);
 }
 
-/** Words and numbers of a name except namespaces. */
+const typeWord = /^(?:c?float|double|half|bfloat16|bool|u?int|long|short|char)\w*$/i;
+
+/** Types say more than template arguments, and these more than names of functions. */
+const wordRank = (word: string): number => (typeWord.test(word) ? 0 : /^\d/.test(word) ? 1 : 2);
+
+/** Words and numbers of a name except namespaces and functions that run an operation. */
 const wordsOf = (name: string): string[] =>
-  name.slice(0, matchedLetters).match(/\b(?!unnamed\b)\w+\b(?!::)/g) ?? [];
+  (name.slice(0, matchedLetters).match(/\b(?!unnamed\b)\w+\b(?!::)/g) ?? []).filter(
+    (word) => !/kernel/i.test(word),
+  );
 
 function uncutLabel(name: string, base: string, tile: string | null): string {
   const template = templates.find(([pattern]) => pattern.test(base));

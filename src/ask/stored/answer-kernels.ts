@@ -21,7 +21,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { kernelLabel, kernelLabels } from '../../vocabulary/kernel-label.js';
+import { kernelLabels } from '../../vocabulary/kernel-label.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { overlap, shortened, tokensOf } from './words.js';
 import { formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
@@ -40,8 +40,8 @@ interface NamedRow extends Record<string, unknown> {
 export const longestKernels = async (facts: StoredFacts): Promise<TopicAnswer> =>
   (await longestOf(facts)).answer;
 
-/** Kernels that a report lists at first, by which their labels differ. */
-const reportKernels = 25;
+/** Maximum rows of an answer. */
+const mostRows = 25;
 
 /** The longest kernels; if the question names some, only those. */
 async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; namesKernels: boolean }> {
@@ -63,9 +63,8 @@ FROM ${table} WHERE ${shown.where}
 GROUP BY ALL ORDER BY total_ms DESC, name`;
   const rows = await facts.database.query<NamedRow>(sql);
   // The names of the report: several kernels of PyTorch have one bare name.
-  const labels = table === 'kernels' ? kernelLabels(rows.slice(0, reportKernels)) : new Map<string, string>();
-  const labelOf = ({ name: full, tile: kernelTile }: NamedRow): string =>
-    labels.get(full) ?? (table === 'kernels' ? kernelLabel(full, kernelTile) : bareKernelName(full));
+  const labels = table === 'kernels' ? kernelLabels(rows) : new Map<string, string>();
+  const labelOf = (row: NamedRow): string => labels.get(row.name) ?? bareKernelName(row.name);
   const words = new Set([...facts.question.tokens].filter((token) => !genericTokens.has(token)));
   const matches = rows.filter(
     (row) => overlap(words, `${labelOf(row)} ${bareKernelName(row.name)} ${row.class}`) > 0,
@@ -92,7 +91,7 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
 /** "Top 10 kernels" asks for ten. */
 function wantedRows({ question }: StoredFacts): number {
   const number = /\btop[- ](\d+)\b/i.exec(question.text)?.[1];
-  return number === undefined ? 5 : Math.min(Number(number), reportKernels);
+  return number === undefined ? 5 : Math.min(Number(number), mostRows);
 }
 
 /** Word stems that occur in both questions and kernel names. */

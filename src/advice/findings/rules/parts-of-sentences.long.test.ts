@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
+import { analyzeTrace } from '../../../facts/trace/trace.js';
+import { importSession } from '../../../session/archive-import.js';
+import { openSession } from '../../../session/open.js';
+import { testHome } from '../../../session/test-folder.js';
+import { kernelLabels } from '../../../vocabulary/kernel-label.js';
+import { explainSession } from '../../explain/explain.js';
 import { explainArchive } from '../test-planted-faults.js';
+
+testHome();
 
 const folder = 'test/fixtures/diagnosis-validation';
 /** Numbers with this unit in a text. */
@@ -36,4 +44,19 @@ test('host gaps: copies are named, and gaps of several places are counted togeth
   const gaps = evidence[0]!.rows.reduce((sum, row) => sum + Number(row['per_instance']), 0);
   const [counted] = numbers(title, /in ([\d.]+) gaps/g);
   expect(counted).toBeCloseTo(gaps, 0);
+});
+
+test('kernels have one name in evidence, in the table of kernels and in answers', async () => {
+  const session = await openSession(
+    (await importSession('test/fixtures/diagnosis-stock-validation/sk_17_quantized-fault.tgz')).id,
+  );
+  const { findings } = (await explainSession(session)).data;
+  const { kernels } = (await analyzeTrace(session)).data;
+  const inTable = kernelLabels(kernels);
+  const inEvidence = new Map(
+    findings.flatMap(({ evidence }) => evidence.flatMap((part) => Object.entries(part.kernel_labels))),
+  );
+  expect(inEvidence.size).toBeGreaterThan(10);
+  for (const [name, label] of inEvidence) expect(inTable.get(name)).toBe(label);
+  expect(new Set(inTable.values()).size).toBe(inTable.size);
 });
