@@ -77,6 +77,7 @@ test.each([
     'std::enable_if<(T2>(0))&&(vllm::_typeConvert<T1>::exists), void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, (int)8>(T1 *)',
     'fused_add_rms_norm_kernel',
   ],
+  ['CUDA graph 1', 'CUDA graph 1'],
   ['', ''],
 ])('%s', (name, label) => {
   expect(kernelLabel(name)).toBe(label);

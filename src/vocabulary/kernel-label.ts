@@ -43,6 +43,8 @@ const replacements: readonly [pattern: RegExp, replacement: string][] = [
  * `elementwise_kernel`. A return type may have template arguments that compare numbers (`std::enable_if<T2>0&&…>::type`).
  */
 export function kernelFunction(name: string): string {
+  // Not a demangled name, such as "CUDA graph 1".
+  if (!/[<(:]/.test(name)) return name.replace(/^void /, '');
   const text = name.replaceAll(/<unnamed>|\(anonymous namespace\)/g, '_');
   const open: string[] = [];
   let outside = '';

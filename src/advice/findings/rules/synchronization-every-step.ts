@@ -120,7 +120,7 @@ async function finding(
 }
 
 const callOf = ({ name, place, kernel }: Place): string =>
-  `${name}${place !== null ? ` in ${place}` : kernel !== null ? ` after ${kernel}` : ''}`;
+  `${name}${place !== null ? ` in ${place}` : kernel !== null ? ` after "${kernel}"` : ''}`;
 
 /** Waits by call and by the innermost operator or range around them, else by the kernel launched before them. */
 function waitsSql(kind: string, instances: number): string {
