@@ -135,7 +135,10 @@ function notes({ comparisons, tolerance, within_process: isWithin }: BaselineChe
             isUniform(comparisons) ? ` Values per side: ${comparisons[0]!.n.join(' and ')}.` : '',
           ] satisfies Text,
         ]),
-    ...oneSidedNote(comparisons.map((comparison) => ({ ...comparison, name: comparedLabel(comparison) }))),
+    ...oneSidedNote(
+      comparisons.map(({ baseline: base, ...rest }) => ({ ...rest, base, name: comparedLabel(rest) })),
+      { base: 'the baseline', now: 'the new run' },
+    ),
     ...changeNote(comparisons.map(({ baseline: base, current: now, ...rest }) => ({ ...rest, base, now }))),
     ...(comparisons.some(({ verdict }) => verdict === 'inconclusive')
       ? ['More launches would narrow the intervals.']

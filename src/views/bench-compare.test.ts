@@ -136,3 +136,20 @@ test('loads are drawn as a line per side over their points, one point relative t
     [3],
   ]);
 });
+
+test('metrics of one side are counted, not listed', () => {
+  const only = (name: string): SampledMetric => ({ ...metric([3]), id: name, name });
+  const [a, b] = [side('a', [10, 10.1, 9.9]), side('b', [12, 12.1, 11.9])];
+  const more = ['t.one', 't.two', 't.three', 't.four', 't.five'].map(only);
+  const compared = compareSides(
+    a,
+    { ...b, metrics: [...b.metrics, ...more] },
+    { gates: [], withinProcess: false },
+  );
+  const view = benchCompareView(document('bench-compare', '1.0', compared));
+  const text = terminalView(view, { width: 120 });
+  expect(text).toMatch(/5 metrics only in new: .*t\.one, .*t\.four and 1\s+more\./);
+  expect(text.match(/t\.one/g)).toHaveLength(1);
+  // The page has every row.
+  expect(pageOfView(view, { clientScript: '' })).toContain('t.five');
+});

@@ -93,14 +93,21 @@ const interval = ([low, high]: readonly [number, number]): Text => [
 const namesInNote = 4;
 
 /** The metrics that only one side has, which the text does not list in rows. */
-export function oneSidedNote(metrics: readonly Pick<MetricChange, 'name' | 'verdict'>[]): string[] {
-  const names = metrics.flatMap(({ name, verdict }) => (verdict === 'missing' ? [name] : []));
-  if (names.length === 0) return [];
-  const more = names.length - namesInNote;
-  const shown = names.slice(0, namesInNote).join(', ');
-  return [
-    `${plural(names.length, 'metric')} on one side only: ${shown}${more > 0 ? ` and ${more} more` : ''}.`,
-  ];
+export function oneSidedNote(
+  metrics: readonly Pick<MetricChange, 'name' | 'verdict' | 'base'>[],
+  { base = 'base', now = 'new' }: { base?: string; now?: string } = {},
+): string[] {
+  return [base, now].flatMap((side, index) => {
+    const names = metrics
+      .filter(({ verdict, base: value }) => verdict === 'missing' && (value === null) === (index === 1))
+      .map(({ name }) => name);
+    if (names.length === 0) return [];
+    const more = names.length - namesInNote;
+    const shown = names.slice(0, namesInNote).join(', ');
+    return [
+      `${plural(names.length, 'metric')} only in ${side}: ${shown}${more > 0 ? ` and ${more} more` : ''}.`,
+    ];
+  });
 }
 
 /** Whether all metrics have the same n. */
