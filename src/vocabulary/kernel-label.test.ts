@@ -115,3 +115,18 @@ test('kernels with names of the same words in another order are numbered', () =>
     'gemm',
   ]);
 });
+
+test('placeholders of demangled names tell no kernels apart', () => {
+  const names = [
+    'void at::native::CatArrayBatchedCopy<float, 3>(T1 *, unsigned int)',
+    'void at::native::CatArrayBatchedCopy<c10::Half, 3>(const c10::Half *, int)',
+  ];
+  const labels = [...kernelLabels(names.map((name) => ({ name }))).values()];
+  expect(labels[0]).toBe('CatArrayBatchedCopy, float');
+  // The part of a library's name that differs, here the types.
+  const nvjet = ['hsh', 'tst'].map((types) => `nvjet_sm90_${types}_256x128_64x4_1x2_h_bz_coopA_TNT`);
+  expect([...kernelLabels(nvjet.map((name) => ({ name }))).values()]).toEqual([
+    'nvjet 256x128_64x4_1x2_h_coopA_TNT, hsh',
+    'nvjet 256x128_64x4_1x2_h_coopA_TNT, tst',
+  ]);
+});

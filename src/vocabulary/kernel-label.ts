@@ -123,11 +123,14 @@ const typeWord = /^(?:c?float|double|half|bfloat16|bool|u?int|long|short|char)\w
 /** Types say more than template arguments, and these more than names of functions. */
 const wordRank = (word: string): number => (typeWord.test(word) ? 0 : /^\d/.test(word) ? 1 : 2);
 
-/** Words and numbers of a name except namespaces and functions that run an operation. */
+/** Words of demangled names that say nothing: T2, (instance 1), unsigned. */
+const placeholder = /^(?:unnamed|instance|unsigned|lambda|const|T\d+)$/;
+
+/** Words and numbers of a name except namespaces, functions that run an operation, and placeholders; the parts of a library's name. */
 const wordsOf = (name: string): string[] =>
-  (name.slice(0, matchedLetters).match(/\b(?!unnamed\b)\w+\b(?!::)/g) ?? []).filter(
-    (word) => !/kernel/i.test(word),
-  );
+  (name.slice(0, matchedLetters).match(/\b\w+\b(?!::)/g) ?? [])
+    .flatMap((word) => (word.startsWith('nvjet_') ? word.split('_') : [word]))
+    .filter((word) => !/kernel/i.test(word) && !placeholder.test(word));
 
 function uncutLabel(name: string, base: string, tile: string | null): string {
   const template = templates.find(([pattern]) => pattern.test(base));

@@ -86,6 +86,30 @@ test('notes bars that are longer than the kernels, since the machine was slower 
   expect(timingIssues([slower, slower]).map(({ code }) => code)).toEqual(['slower_clean_run']);
 });
 
+test('names a missing clean execution only where there is none, with the profiler that was used', async () => {
+  const clean = await testSide(home, 10, 0.3, [], []);
+  const traced = (executions: Side['session']['manifest']['executions'], profiler = 'nsys'): Side => ({
+    ...clean,
+    profiler,
+    session: { ...clean.session, manifest: { ...clean.session.manifest, executions } } as Side['session'],
+    stages: clean.stages.map((stage) => ({ ...stage, is_clean: false })),
+  });
+  const both: Side = {
+    ...clean,
+    stages: clean.stages.map((stage) => ({
+      ...stage,
+      is_clean: true,
+      profiled_ms: figure(20, 'ms', 'hand'),
+    })),
+  };
+  const [execution] = clean.session.manifest.executions;
+  const textOf = (side: Side) => timingIssues([both, side])[0]!.text;
+  expect(textOf(traced([{ ...execution!, purpose: 'clean' }]))).toContain('has no such times without it');
+  const profiled = [{ ...execution!, purpose: 'profiled' as const }];
+  expect(textOf(traced(profiled))).toContain('--evaluator none,nsys)');
+  expect(textOf(traced(profiled, 'torch.profiler'))).toContain('--evaluator none,torch)');
+});
+
 test('says once that sessions ran several batch sizes', async () => {
   const ran = async (...batch_sizes: number[]): Promise<Side> => {
     const side = await testSide(home, 10, 0.3, [], []);

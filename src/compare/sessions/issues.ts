@@ -5,7 +5,8 @@ import { formatFigure } from '../../vocabulary/format.js';
 import type { Side } from './side.js';
 import { isComparedProfiled, isScaled, scaledSides } from '../../facts/waterfall/recorded-bars.js';
 
-const hasCleanStage = ({ stages }: Side): boolean => stages.some(({ is_clean }) => is_clean === true);
+const hasCleanRun = ({ session }: Side): boolean =>
+  session.manifest.executions.some(({ purpose }) => purpose === 'clean');
 
 /** Differences in what the times measure, and phases with a mean over several batch sizes. */
 export function timingIssues(sides: readonly Side[]): Issue[] {
@@ -27,9 +28,10 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
   for (const { lacking, without, phases } of under.values()) {
     const times = `Times of ${phases.join(', ')}`;
     // Without the profiler, a program records only the stages that it or its engine times itself.
-    const isRun = lacking.some(hasCleanStage);
+    const isRun = lacking.some(hasCleanRun);
     const onCpu = lacking.some(({ waterfalls }) => waterfalls.some(({ source }) => source === 'operators'));
-    const profiler = onCpu ? 'torch' : 'nsys';
+    const byTorch = lacking.every(({ profiler: name }) => name === 'torch.profiler');
+    const profiler = onCpu || byTorch ? 'torch' : 'nsys';
     const why = `${sideNames(lacking)} ${lacking.length === 1 ? 'has' : 'have'} ${isRun ? 'no such times without it' : `no clean execution (inferscope run --evaluator none,${profiler})`}`;
     list.push({
       code: 'times_under_profiler',
