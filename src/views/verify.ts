@@ -61,22 +61,24 @@ const labelsOf = ({ stages }: ExplainResult, { kind }: Stage): ReadonlyMap<strin
       .flatMap(({ bars }) => bars.map(({ id, label }) => [id, label])),
   );
 
-function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[] {
-  const { graded_on, graded_why } = stage;
-  // The compared times may be of kernels and copies only; the bars have all of the stage.
+/** Bars that are shown. The compared times may be of kernels and copies only; the bars have all of the stage. */
+function changedBars({ bars }: Stage): Stage['bars'] {
   const total = Math.max(
     ...(['before_ms', 'after_ms'] as const).map((side) =>
-      stage.bars.reduce((sum, bar) => sum + Math.max(0, bar[side] ?? 0), 0),
+      bars.reduce((sum, bar) => sum + Math.max(0, bar[side] ?? 0), 0),
     ),
   );
+  return bars.filter((bar) => Math.abs((bar.before_ms ?? 0) - (bar.after_ms ?? 0)) >= minShare * total);
+}
+
+function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[] {
+  const { graded_on, graded_why } = stage;
   const barValue = (n: number | null): Part =>
     n === null
       ? { missing: 'only one of the rooflines is known, and it splits the kernels into bars' }
       : { n, unit: 'ms', of: largest };
   const largest = Math.max(0, ...stage.bars.flatMap((bar) => [bar.before_ms ?? 0, bar.after_ms ?? 0]));
-  const bars = stage.bars.filter(
-    (bar) => Math.abs((bar.before_ms ?? 0) - (bar.after_ms ?? 0)) >= minShare * total,
-  );
+  const bars = changedBars(stage);
   return [
     {
       type: 'heading',
@@ -110,10 +112,10 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
   ];
 }
 
-const negativeBars = ({ bars, before_ms: before, after_ms: after }: Stage): Block[] =>
+const negativeBars = (stage: Stage): Block[] =>
   negativeNote(
-    bars.map(({ id, before_ms: was, after_ms: is }) => ({ id, values: [was, is] })),
-    [before.value ?? 0, after.value ?? 0],
+    changedBars(stage).map(({ id, before_ms: was, after_ms: is }) => ({ id, values: [was, is] })),
+    [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0],
   );
 
 /** Steps with different numbers of sequences are different work. */

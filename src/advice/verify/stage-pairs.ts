@@ -121,7 +121,7 @@ function verdictOf(
   const why =
     share === null
       ? `the spread of the stage ${sideName} the change is unknown`
-      : `the 95 % interval of the stage's mean ${sideName} the change is ± ${formatPercent(share)}`;
+      : `the 95 % interval of the stage's mean ${sideName} the change is ${share > 1 ? 'wider than the mean itself' : `± ${formatPercent(share)}`}`;
   const gpu = [busyMs(before), busyMs(after) * scale];
   // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)

@@ -83,7 +83,7 @@ test('rejects other models and devices, and reports other lengths', async () => 
   );
   expect(result.issues.map(({ text }) => text)).toEqual([
     'Lengths differ: prompt tokens 4 and 9. Attention and KV cache grow with them.',
-    'The sessions have no common stage with times in both.',
+    'The sessions have no common stage or load with times in both.',
   ]);
   const both = await verifySessions(base, await runWith({ input_len: 9, output_len: 7 }));
   expect(both.issues[0]!.text).toMatch(/prompt tokens 4 and 9, output tokens \d+ and 7\. /);

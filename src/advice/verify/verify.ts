@@ -59,7 +59,7 @@ export async function verifySessions(before: Session, after: Session): Promise<D
 function noCommonStage(explained: readonly ExplainResult[], hasFindings: boolean): string {
   const why = explained.every(({ stages }) => stages.some(({ kind }) => kind === 'other'))
     ? 'Common to the sessions are only steps and ranges of unknown kind, with work that may have changed'
-    : 'The sessions have no common stage with times in both';
+    : 'The sessions have no common stage or load with times in both';
   return `${why}${hasFindings ? ': only findings are compared' : ''}.`;
 }
 
