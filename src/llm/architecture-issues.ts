@@ -1,8 +1,9 @@
 import type { Issue } from '../model/document.js';
-import type { Architecture } from './architecture.js';
+import { plural } from '../vocabulary/format.js';
+import type { Architecture, Vision } from './architecture.js';
 
 /** Warnings for results from a config with unknown keys, or of more than a decoder; empty if all is counted. */
-export const architectureIssues = ({ unreadKeys, family, partOfLarger }: Architecture): Issue[] => [
+export const architectureIssues = ({ unreadKeys, family, partOfLarger, vision }: Architecture): Issue[] => [
   ...(unreadKeys.length === 0
     ? []
     : [
@@ -12,7 +13,8 @@ export const architectureIssues = ({ unreadKeys, family, partOfLarger }: Archite
           text: `Sizes may be off: the ${family} family does not read these keys of the config: ${unreadKeys.join(', ')}.`,
         } satisfies Issue,
       ]),
-  ...(partOfLarger
+  ...(vision ? [visionIssue(vision)] : []),
+  ...(partOfLarger && !vision
     ? [
         {
           code: 'decoder_only',
@@ -22,3 +24,13 @@ export const architectureIssues = ({ unreadKeys, family, partOfLarger }: Archite
       ]
     : []),
 ];
+
+function visionIssue({ tokensPerImage }: Vision): Issue {
+  const tokens =
+    tokensPerImage === null ? 'as many tokens as its size requires' : plural(tokensPerImage, 'token');
+  return {
+    code: 'vision_weights_only',
+    severity: 'warning',
+    text: `The vision tower and its projector count in parameters and weights, not in FLOPs and times. In the prompt an image has ${tokens}: add them to --input-len.`,
+  };
+}

@@ -134,6 +134,23 @@ export interface Encoder {
   convolutions: { melBins: number; kernel: number } | null;
 }
 
+/** `count` equal weights of a vision tower or its projector; a bias has as many elements as rows. */
+export interface VisionTensor {
+  name: string;
+  kind: 'linear' | 'vector' | 'embedding';
+  rows: number;
+  columns: number;
+  bias: number;
+  count: number;
+}
+
+/** A vision tower with its projector to the decoder's width. */
+export interface Vision {
+  tensors: readonly VisionTensor[];
+  /** Tokens of an image in the prompt; null: by the size of the image. */
+  tokensPerImage: number | null;
+}
+
 /** The dimensions of a transformer that its arithmetic needs. */
 export interface Architecture {
   modelType: string;
@@ -155,11 +172,13 @@ export interface Architecture {
   lmHeadBias: boolean;
   /** What an encoder-decoder model has before its encoder's layers. */
   encoder?: Encoder;
+  /** Counted in weights, not in the work of a stage. */
+  vision?: Vision;
   layers: Layer[];
   /** Weights outside the layers. */
   extra: readonly ExtraTensor[];
   /** Config keys that may change sizes and that this family does not read. */
   unreadKeys: readonly string[];
-  /** True if the config describes more than this decoder (a vision tower …), which is not counted here. */
+  /** True if the config describes more than this decoder (a vision tower …), which is not counted here, except `vision`. */
   partOfLarger: boolean;
 }

@@ -37,6 +37,7 @@ const mistral: Family = {
 };
 const qwenWindow = { window: 'upper', defaults: { sliding_window: 4096, max_window_layers: 28 } } as const;
 const qwen2: Family = { ...llama, ...plain, ...qwenWindow, name: 'Qwen2', qkvBias: true };
+const qwen2Vl: Family = { ...qwen2, name: 'Qwen2-VL' };
 const qwen3: Family = { ...llama, ...qwenWindow, mlpBias: false, name: 'Qwen3', qkNorm: 'rmsnorm' };
 const gemma: Family = { ...llama, mlpBias: false, name: 'Gemma', tied: true, defaults: { head_dim: 256 } };
 const gemma2: Family = {
@@ -295,6 +296,10 @@ export const families: Readonly<Record<string, Family>> = {
   llama,
   mistral,
   qwen2,
+  qwen2_vl: qwen2Vl,
+  qwen2_vl_text: qwen2Vl,
+  qwen2_5_vl: qwen2Vl,
+  qwen2_5_vl_text: qwen2Vl,
   qwen3,
   gemma,
   gemma2,

@@ -47,7 +47,7 @@ export function deviceCount({ tensor, pipeline, expert }: Parallelism): number {
  * section 3): QKV, gate and up by rows, output and down by columns; KV heads are repeated if there are fewer than
  * devices; routers, norms and latent projections are replicated. Experts are spread over the expert group. Layers are
  * spread over the pipeline, the remainder from the last rank but one backwards (vLLM `get_pp_indices`); the embedding
- * is on the first rank, final norm and lm_head on the last, which has its own copy of a tied embedding. vLLM splits
+ * and a vision tower are on the first rank, final norm and lm_head on the last, which has its own copy of a tied embedding. vLLM splits
  * embedding and lm_head over the vocabulary, padded to 64 rows; transformers splits only an untied lm_head.
  * @throws E_USAGE if something does not divide
  */
@@ -101,10 +101,12 @@ function tensorsOutsideLayers(
   const isFirst = rank === 0;
   const isLast = rank === pipeline - 1;
   const list = modelTensors(a)
-    .filter(({ name }) => (name.startsWith('embed_') || name === 'project_in' ? isFirst : isLast))
-    .map((weight) => vocabularyShard(weight, tensor, engine));
+    .filter(({ name, component }) =>
+      name.startsWith('embed_') || name === 'project_in' || component === 'vision' ? isFirst : isLast,
+    )
+    .map((weight) => outsideShard(weight, tensor, engine));
   if (a.tiedEmbeddings && isLast && !isFirst) {
-    list.push(vocabularyShard({ ...lmHead(a), name: 'embed_tokens' }, tensor, engine));
+    list.push(outsideShard({ ...lmHead(a), name: 'embed_tokens' }, tensor, engine));
   } else if (a.tiedEmbeddings && isLast && lmHead(a).bias > 0) {
     // The matrix is the embedding's; a bias belongs to the lm_head.
     list.push({ ...lmHead(a), rows: 0, columns: 0, kind: 'vector' });
@@ -112,7 +114,10 @@ function tensorsOutsideLayers(
   return list;
 }
 
-function vocabularyShard(weight: Tensor, tensor: number, engine: MemoryEngine): Tensor {
+function outsideShard(weight: Tensor, tensor: number, engine: MemoryEngine): Tensor {
+  // vLLM also splits the layers of a vision tower (clip.py, siglip.py, qwen2_vl.py).
+  if (weight.component === 'vision' && weight.kind === 'linear' && weight.count > 1 && engine === 'vllm')
+    return splitTensor(weight, tensor);
   const overVocabulary = weight.name === 'embed_tokens' || weight.name === 'lm_head';
   if (!overVocabulary) return weight;
   const rows = engine === 'vllm' ? Math.ceil(weight.rows / 64) * 64 : weight.rows;

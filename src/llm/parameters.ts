@@ -39,7 +39,9 @@ export function countParameters(a: Architecture): ParameterCount {
     by_component[tensor.component] += size * tensor.count;
     total += size * tensor.count;
     active += size * tensor.active;
-    if (tensor.kind === 'linear') active_matmul += tensor.rows * tensor.columns * tensor.active;
+    // A vision tower multiplies patches of images, not tokens.
+    if (tensor.kind === 'linear' && tensor.component !== 'vision')
+      active_matmul += tensor.rows * tensor.columns * tensor.active;
   }
   if (a.tiedEmbeddings) {
     const tied = lmHead(a);

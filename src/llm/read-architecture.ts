@@ -6,6 +6,7 @@ import { names } from './read-names.js';
 import { readMixers } from './read-mixers.js';
 import { readMlp } from './read-mlp.js';
 import { addEncoder, decoderValues } from './read-encoder.js';
+import { readVision } from './read-vision.js';
 import type { Architecture } from './architecture.js';
 
 /**
@@ -73,10 +74,11 @@ export function readAnyArchitecture(config: Record<string, unknown>): Architectu
     extra: extra?.model ?? [],
     partOfLarger,
   };
+  const vision = partOfLarger ? readVision(config, hiddenSize) : null;
   const withEncoder = family.encoder
     ? addEncoder(architecture, values, family, family.encoder)
     : architecture;
-  return { ...withEncoder, unreadKeys: fields.unread(familyKeys(family)) };
+  return { ...withEncoder, ...(vision && { vision }), unreadKeys: fields.unread(familyKeys(family)) };
 }
 
 /** Whether this model_type is known. */
@@ -112,7 +114,11 @@ function textConfig(config: Record<string, unknown>): {
   partOfLarger: boolean;
 } {
   const inner = config['text_config'];
-  if (inner === undefined || inner === null) return { text: config, partOfLarger: false };
+  // Qwen2-VL has the decoder's fields next to vision_config.
+  if (inner === undefined || inner === null) {
+    const { vision_config, ...text } = config;
+    return { text, partOfLarger: Boolean(vision_config) };
+  }
   if (typeof inner !== 'object' || Array.isArray(inner)) {
     throw configError('text_config', inner, "It must be an object with the decoder's fields.");
   }

@@ -20,6 +20,7 @@ export const components = [
   'shared_experts',
   'norm',
   'lm_head',
+  'vision',
 ] as const;
 export type Component = (typeof components)[number];
 
@@ -89,6 +90,8 @@ export function modelTensors(a: Architecture): Tensor[] {
   }
   if (isProjected) list.push(linear(projection, 'project_out', a.embeddingDim, D));
   list.push(...a.extra.map((tensor) => extraTensor(tensor, null)));
+  for (const tensor of a.vision?.tensors ?? [])
+    list.push({ ...tensor, layer: null, component: 'vision', active: tensor.count });
   if (!a.tiedEmbeddings) list.push(lmHead(a));
   return list;
 }

@@ -345,6 +345,7 @@ export const issueCodes = {
   },
   config_keys_unread: { means: 'keys of the model config are not supported: sizes may be off' },
   decoder_only: { means: 'parts of the model other than its decoder are not counted' },
+  vision_weights_only: { means: 'the vision tower counts in weights, not in FLOPs and times' },
   files_differ: { means: 'model files and config disagree: the size of the weights is that of the files' },
   headers_not_read: { means: 'headers of the model files were not read: sizes are those of the config' },
   quantization_unknown: { means: 'the quantization is not supported: sizes are of unquantized weights' },
