@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { dirname } from 'node:path';
 import process from 'node:process';
 import { expect, test } from 'vitest';
-import { processMemory } from './process-memory.js';
+import { mappedBytes, processMemory } from './process-memory.js';
 
 test.skipIf(process.platform !== 'linux')(
   "the kernel's figures: as statm counts pages, and never above the peak",
@@ -17,3 +18,10 @@ test.skipIf(process.platform !== 'linux')(
     expect(source).toBe('/proc/<pid>/status');
   },
 );
+
+test.skipIf(process.platform !== 'linux')('resident pages of the files of a folder: those of Node.js', () => {
+  const code = mappedBytes(dirname(process.execPath))!;
+  expect(code).toBeGreaterThan(1e6);
+  expect(code).toBeLessThan(processMemory().rssBytes);
+  expect(mappedBytes('/no/such/folder')).toBe(0);
+});

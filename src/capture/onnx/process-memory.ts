@@ -25,6 +25,24 @@ export function processMemory(): ProcessMemory {
   return { rssBytes: rss, peakRssBytes: kib('VmHWM'), source: '/proc/<pid>/status' };
 }
 
+/** Resident bytes of the files in a folder that this process maps; null where the kernel does not list them. */
+export function mappedBytes(folder: string): number | null {
+  let list: string;
+  try {
+    list = readFileSync('/proc/self/smaps', 'utf8');
+  } catch {
+    return null;
+  }
+  let kib = 0;
+  let isInside = false;
+  for (const line of list.split('\n')) {
+    const mapping = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+\s*(.*)$/.exec(line);
+    if (mapping) isInside = mapping[1]!.startsWith(`${folder}/`);
+    else if (isInside) kib += Number(/^Rss:\s+(\d+) kB/.exec(line)?.[1] ?? 0);
+  }
+  return kib * 1024;
+}
+
 /**
  * Sets the kernel's high-water mark to the current resident set (proc_pid_clear_refs(5): write 5).
  * @returns false if the file does not exist or is not writable

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import process from 'node:process';
 import { openDecoder } from '../../engines/onnx/decoder.js';
 import { packageVersion } from '../../hardware/environment.js';
@@ -6,7 +7,7 @@ import { monotonicNs } from '../../model/clock.js';
 import { serveEngineProcess } from './engine-process.js';
 import { measurePoints } from './measure-points.js';
 import type { WorkloadPlan, WorkloadProgress, WorkloadResult } from './plan.js';
-import { processMemory } from './process-memory.js';
+import { mappedBytes, processMemory } from './process-memory.js';
 
 /** Runs one launch of the workload; figures go to the record file, progress to the parent. */
 
@@ -51,6 +52,17 @@ async function run(plan: WorkloadPlan, { stopped, report }: Context): Promise<Wo
   const measured = await measurePoints(decoder, plan, { record, stopped, report, onWarm });
 
   memoryPoint(record, 'peak', measured.peakRssBytes ?? 0);
+  // The runtime maps the weights that its kernels read as they are in the file.
+  const mapped = mappedBytes(dirname(model.modelPath));
+  if (mapped !== null)
+    record.add({
+      type: 'memory',
+      device: null,
+      kind: 'model_file:end',
+      bytes: mapped,
+      point: null,
+      source: '/proc/<pid>/smaps Rss',
+    });
   const tracePath = plan.profilePrefix === null ? null : await decoder.endProfiling();
   record.clock();
   record.flush();

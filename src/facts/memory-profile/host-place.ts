@@ -85,11 +85,15 @@ function softwarePart(rows: MemoryRows, baselineBytes: number | null): Part | nu
   const file = largest && sampleAt(rows.file, largest.t_ns);
   const anonymous = baseline && sampleAt(rows.anonymous, baseline.t_ns);
   if (file && anonymous) {
+    // Mapped weights are weights.
+    const mappedModel = maxRecorded(rows.recorded, { what: 'model_file', stage: 'end' }) ?? 0;
+    const files = Math.max(0, file.bytes - mappedModel);
+    const without = mappedModel > 0 ? `, without ${formatGb(mappedModel)} of the model file` : '';
     return {
       component: 'framework_overhead',
-      bytes: file.bytes + anonymous.bytes,
+      bytes: files + anonymous.bytes,
       confidence: 'medium',
-      evidence: `pages of files at the peak ${formatGb(file.bytes)} (code of Node.js and the runtime, mapped files) + allocated before the engine was loaded ${formatGb(anonymous.bytes)}`,
+      evidence: `pages of files at the peak ${formatGb(files)} (code of Node.js and the runtime, mapped files${without}) + allocated before the engine was loaded ${formatGb(anonymous.bytes)}`,
     };
   }
   if (baselineBytes === null) return null;
