@@ -99,8 +99,12 @@ export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
 /** "Is the GPU fully utilized?": busy time of a timeline or samples, then MFU and MBU. */
 export async function answerGpuUtilization(facts: StoredFacts): Promise<TopicAnswer> {
   const measured = await utilization(facts);
-  const sampled = busyTime(facts) === null ? await sampledUtilization(facts) : null;
-  const busy = busyTime(facts) ?? (sampled ? [sampled] : []);
+  const used = await utilizationsOf(facts);
+  const isFar =
+    used.length > 0 && used.every(({ mfu, mbu }) => Math.max(mfu.value ?? 1, mbu.value ?? 1) < 0.5);
+  const traced = busyTime(facts, isFar ? 'Busy, but far from its peaks: ' : undefined);
+  const sampled = traced === null ? await sampledUtilization(facts) : null;
+  const busy = traced ?? (sampled ? [sampled] : []);
   const [first, ...rest] = busy;
   const use = [...(measured.direct ? [measured.direct] : []), ...measured.evidence];
   if (!first) return withoutGpu(facts, use) ?? measured;

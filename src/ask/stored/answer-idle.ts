@@ -46,8 +46,11 @@ export const withoutGpu = ({ session }: StoredFacts, evidence: readonly StoredPa
     ? known(partFrom('manifest', 'No GPU was used: the session ran on the CPU.'), evidence)
     : null;
 
-/** Busy time of the stages in the question; null without a GPU timeline. */
-export function busyTime(facts: StoredFacts): StoredPart[] | null {
+/**
+ * Busy time of the stages in the question; null without a GPU timeline.
+ * @param yes how an answer to a question about a busy GPU starts
+ */
+export function busyTime(facts: StoredFacts, yes = 'Yes: '): StoredPart[] | null {
   const traced = questionStages(facts).filter(
     ({ source, measured_ms: time }) => source === 'trace' && time.value,
   );
@@ -55,7 +58,7 @@ export function busyTime(facts: StoredFacts): StoredPart[] | null {
   return traced.map((stage) => {
     const { time, busy } = idleOf(stage);
     const share = busy / time;
-    const word = facts.question.isYesNo ? (share >= 0.95 ? 'Yes: ' : 'No: ') : '';
+    const word = facts.question.isYesNo ? (share >= 0.95 ? yes : 'No: ') : '';
     return partFrom(
       'waterfall',
       `${word}the GPU is busy for ${formatPercent(share)} of ${instanceOf(stage)} (${formatMs(busy)} of ${formatMs(time)}${isProfiled(stage) ? ' under the profiler' : ''}).`,

@@ -1,5 +1,13 @@
 import { changeOf, findingText, isOnStage, notFound } from './finding-parts.js';
-import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
+import {
+  lacksStage,
+  notKnown,
+  capture,
+  partFrom,
+  type StoredFacts,
+  known,
+  type TopicAnswer,
+} from './stored-facts.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
 
 /** A topic answered by rules: their findings, or why there are none. */
@@ -52,8 +60,10 @@ export const withoutYesNo = (facts: StoredFacts): StoredFacts => ({
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
   const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && isOnStage(facts, stage));
-  // "Is it used well?": a finding does not mean yes.
-  const isProblemQuestion = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text);
+  // "Is it used well?", "do copies overlap?": a finding does not mean yes.
+  const isProblemQuestion =
+    question.isYesNo &&
+    !/\b(?:well|fine|ok|good|used|hid\w*|overlap\w*|concurrent\w*)\b/i.test(question.text);
   const outcomes = explained.rules.filter(({ rule }) => ids.includes(rule));
   if (found.length > 0) {
     const [fired, ...rest] = found;
@@ -64,6 +74,8 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
       ...rest.slice(0, 2).map(findingText),
     ]);
   }
+  const lacking = explained.stages.length > 0 ? lacksStage(facts) : null;
+  if (lacking) return lacking;
   const first = outcomes.find(({ outcome }) => outcome === 'not_fired');
   if (first) {
     const no = isProblemQuestion ? 'No. ' : '';

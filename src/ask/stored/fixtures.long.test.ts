@@ -63,6 +63,13 @@ describe('questions about an nsys timeline', async () => {
     for (const { id } of found.queries) expect(found.answer).toContain(`[${id}]`);
   });
 
+  test('a rule judges the stage of the question, and does not say no to its opposite', async () => {
+    const other = await answer('Is warm-up launch-bound?');
+    expect(other.answer).toMatch(/^The session has no warm-up/);
+    const overlap = await answer('Do copies and compute overlap?');
+    expect(overlap.answer).not.toMatch(/^(No|Yes)/);
+  });
+
   test('lists as many kernels as asked, and says yes or no once', async () => {
     const top = await answer('Which are the top 7 kernels?');
     expect(top.answer.split('\n').filter((line) => line.startsWith('- '))).toHaveLength(7);

@@ -6,7 +6,7 @@ import { hasRows } from '../../model/subjects.js';
 import type { Home } from '../../session/home.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { instanceWord } from '../../vocabulary/stages.js';
+import { instanceWord, stageLabel } from '../../vocabulary/stages.js';
 import type { ParsedQuestion } from './parsed-question.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
@@ -92,11 +92,11 @@ export function lacksStage(facts: StoredFacts): TopicAnswer | null {
     explained.without_waterfall.find(({ stage }) => stage === null || question.stages.includes(stage))
       ?.reason ??
     (explained.stages.length > 0
-      ? `it has ${[...new Set(explained.stages.map(({ kind }) => kind))].join(', ')} only`
+      ? `it has ${[...new Set(explained.stages.map(stageLabel))].join(', ')} only`
       : 'no stages are marked');
   const text =
     question.stages.length > 0
-      ? `The session has no ${question.stages.join(' or ')}: ${why}.`
+      ? `The session has no ${question.stages.map((kind) => stageLabel({ kind, name: null })).join(' or ')}: ${why}.`
       : `Not known: ${why}.`;
   return notKnown(text, capture.timeline);
 }

@@ -49,7 +49,7 @@ export async function findCopiedContext(
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall } = stage;
-  if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps that generate tokens';
+  if (kind !== 'decode' && kind !== 'mixed') return 'only steps that generate tokens are judged';
   const { rows, evidence } = await context.evidence<Row>(copiesSql(stage), (evidenceRows) =>
     evidenceRows
       .filter(({ grows }) => grows)

@@ -55,7 +55,7 @@ export async function findRepeatedTensors(
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
-  if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps that generate tokens';
+  if (kind !== 'decode' && kind !== 'mixed') return 'only steps that generate tokens are judged';
   if (instances < 4) return `${plural(instances, 'step')}: too few to see what recurs`;
   const { rows, evidence } = await context.evidence<Row>(writesSql(stage, context), (evidenceRows) =>
     evidenceRows

@@ -55,7 +55,8 @@ export const logitsToHost = stageRule(
     ],
   },
   async (context, stage) => {
-    if (stage.kind !== 'decode' && stage.kind !== 'mixed') return 'judged for steps that generate tokens';
+    if (stage.kind !== 'decode' && stage.kind !== 'mixed')
+      return 'only steps that generate tokens are judged';
     const [copies] = await context.database.query<{
       n: number;
       bytes: number;
