@@ -15,12 +15,17 @@ import type { Architecture } from './architecture.js';
  * @throws E_MODEL_CONFIG with the missing or impossible field and its value
  */
 export function readArchitecture(config: Record<string, unknown>): Architecture {
-  const architecture = readAnyArchitecture(config);
-  if (!architecture.encoder) return architecture;
+  checkDecoderOnly(config);
+  return readAnyArchitecture(config);
+}
+
+/** @throws E_MODEL_ARCHITECTURE for an encoder-decoder model */
+export function checkDecoderOnly(config: Record<string, unknown>): void {
+  if (!isEncoderDecoder(config)) return;
   throw new InferscopeError('E_MODEL_ARCHITECTURE', {
-    what: `"${architecture.modelType}" is an encoder-decoder model`,
-    why: 'For these, only the work of recorded steps is computed.',
-    fix: 'inferscope run -- <command> shows it.',
+    what: `"${String(config['model_type'])}" is an encoder-decoder model`,
+    why: 'This command takes models with a decoder alone.',
+    fix: 'inferscope estimate and predict compute its memory and times; inferscope run -- <command> measures them.',
   });
 }
 

@@ -26,6 +26,21 @@ test('rejects what cannot run before looking for Python', async () => {
   await expect(prepare({ dtype: 'int4' })).rejects.toThrow(refused('E_DTYPE'));
   await expect(prepare({ device: 'tpu' })).rejects.toThrow(refused('E_USAGE'));
   await expect(prepare({ model: 'llama-25m' })).rejects.toThrow(refused('E_MODEL_NOT_FOUND'));
+  const folder = mkdtempSync(join(tmpdir(), 'inferscope-transformers-'));
+  const t5 = {
+    model_type: 't5',
+    d_model: 64,
+    d_kv: 16,
+    d_ff: 128,
+    num_layers: 2,
+    num_heads: 4,
+    vocab_size: 512,
+  };
+  writeFileSync(join(folder, 'config.json'), JSON.stringify(t5));
+  await expect(prepare({ model: folder, weights: 'random' })).rejects.toThrow(
+    refused('E_MODEL_ARCHITECTURE'),
+  );
+  rmSync(folder, { recursive: true });
   await expect(prepare({})).rejects.toThrow(refused('E_ENGINE_MISSING'));
 });
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Architecture } from '../../llm/architecture.js';
-import { readArchitecture } from '../../llm/read-architecture.js';
+import { checkDecoderOnly, readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { BenchPoint } from '../../model/bench.js';
 import { parseDType } from '../../model/dtype.js';
@@ -21,7 +21,8 @@ const oldestTransformers = [4, 56] as const;
 
 /**
  * PyTorch and transformers in processes of the user's Python: eager, compiled or as CUDA graphs; CUDA, ROCm or CPU.
- * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ACCESS
+ * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ACCESS; E_MODEL_ARCHITECTURE for an
+ *   encoder-decoder model
  */
 export const transformersEngine: Engine = { name: 'transformers', prepare };
 
@@ -31,6 +32,7 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
   const dtype = readDtype(request.dtype);
   const script = probeFile('inferscope_engine.py');
   const chosen = await chooseModel(request.model, request.weights);
+  checkDecoderOnly(chosen.config ?? {});
   const python = await findPython(pythonCandidates(request.python), ['torch', 'transformers'], {
     probe: probeFile(''),
     hubId: chosen.config === null ? chosen.source : null,
@@ -40,6 +42,7 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
   if (device === 'cpu') checkForCpu(args);
   else checkGpuCount(args.tensorParallelSize, device, python);
   const model = withConfig(chosen, python);
+  checkDecoderOnly(model.config ?? {});
   // GPUs use half precision; CPUs emulate it, or are no faster with it.
   const used = { model, device, dtype: dtype ?? (device === 'cpu' ? 'float32' : 'float16') };
   const maxContext = longestContext(model.config);
