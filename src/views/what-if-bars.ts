@@ -3,7 +3,7 @@ import { explainedBars, isProfiled } from '../model/headline-time.js';
 import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barWords } from '../vocabulary/bars.js';
 import { timePerUnit, unchangedText } from '../vocabulary/explain-words.js';
-import { formatNumber, formatWithRange } from '../vocabulary/format.js';
+import { formatColumn, formatNumber, formatWithRange } from '../vocabulary/format.js';
 import { pointLabel } from '../vocabulary/bench.js';
 import { capitalize, joinWithAnd, withoutEnd } from '../vocabulary/sentence.js';
 import { stageLabel } from '../vocabulary/stages.js';
@@ -68,13 +68,17 @@ export const whatIfNotes = (stage: Stage): Block => ({
   ],
 });
 
-/** Bars that change by a smaller share of the stage are left out in a terminal, and their reasons everywhere. */
+/** Bars that change by a smaller share of the stage, or not in the digits shown, are left out in a terminal, and their reasons everywhere. */
 const minShare = 0.002;
 
 export const isShownChange = (
   { before_ms: now, after_ms: then }: Stage['bars'][number],
-  { value }: Stage['before_ms'],
-): boolean => Math.abs(now - then) >= minShare * (value ?? 0);
+  time: Stage['before_ms'],
+): boolean => {
+  const total = time.value ?? 0;
+  const [shownNow, shownThen] = formatColumn([now, then], 'ms', total, halfInterval(time)).texts;
+  return Math.abs(now - then) >= minShare * total && shownNow !== shownThen;
+};
 
 /** Bars that change for the same reason are named together. */
 function reasons({ bars, before_ms }: Stage): string[] {

@@ -91,7 +91,8 @@ export function noteOf(
   if (id === 'profiler_overhead') return profilerNote;
   const cleanNote = id === 'unattributed' ? cleanTimeNote(raw, parts) : null;
   if (cleanNote !== null) return cleanNote;
-  if (ms >= 0) return null;
+  // Sums differ by rounding.
+  if (ms > -1e-6) return null;
   if (head === 'inefficiency') {
     const measuredMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
     if (measuredMs === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
