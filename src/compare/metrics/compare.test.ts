@@ -148,6 +148,16 @@ describe('metrics without a verdict', () => {
     const server = metric(before, { id: 'a', name: 'ttft_ms', point: '8 users' });
     const file = metric(before, { id: 'b', name: 'ttft', point: 'synchronous' });
     expect(() => compare([server], [file])).toThrow('a and b have no load or batch in common');
+    // At one load, two names are of two metrics.
+    const batch = metric(before, { id: 'c', name: 'ttft_ms', point: null });
+    expect(() => compare([batch], [{ ...file, point: null }])).toThrow(
+      expect.objectContaining({
+        parts: expect.objectContaining({
+          what: 'a and b have no metric in common',
+          why: 'The first has ttft_ms. The second has ttft.',
+        }),
+      }),
+    );
     const atUsers = (users: string) => [metric(before, { id: users, point: users })];
     expect(() => compare([...atBatches, ...atUsers('8 users')], atUsers('16 users'))).toThrow(
       expect.objectContaining({

@@ -35,9 +35,14 @@ export function pairsOf(
   const metricById = (side: readonly SampledMetric[], id: string) =>
     side.find((metric) => metric.id === id) ?? null;
   if (!base.some(({ id }) => metricById(now, id))) {
-    const names = new Set(base.map(({ name }) => comparedMetricLabel(name)));
-    const isSameMetric = now.some(({ name }) => names.has(comparedMetricLabel(name)));
-    const lists = [base, now].map(isSameMetric ? pointList : metricList) as [string, string];
+    const labelled = now.filter(({ name }) =>
+      base.some((other) => comparedMetricLabel(other.name) === comparedMetricLabel(name)),
+    );
+    // A label at the same load is of two metrics: end to end of a batch, and of a request to a server.
+    const isOtherMetric = labelled.some(({ point }) => base.some((other) => other.point === point));
+    const isSameMetric = labelled.length > 0 && !isOtherMetric;
+    const listOf = isSameMetric ? pointList : isOtherMetric ? nameList : metricList;
+    const lists = [base, now].map(listOf) as [string, string];
     throw new InferscopeError('E_USAGE', nothingInCommon(isSameMetric ? 'load or batch' : 'metric', lists));
   }
   const metrics = [...base, ...now];
@@ -54,6 +59,9 @@ const firstOf = (words: ReadonlySet<string>): string =>
 /** "TTFT; TPOT; end to end", the first metrics. */
 const metricList = (side: readonly SampledMetric[]): string =>
   firstOf(new Set(side.map(({ name }) => comparedMetricLabel(name))));
+
+/** "ttft; ttft.median; tpot", the first names, which differ where labels do not. */
+const nameList = (side: readonly SampledMetric[]): string => firstOf(new Set(side.map(({ name }) => name)));
 
 /** "4 users; 8 users", the first points. */
 const pointList = (side: readonly SampledMetric[]): string =>
