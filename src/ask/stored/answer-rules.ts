@@ -60,10 +60,10 @@ export const withoutYesNo = (facts: StoredFacts): StoredFacts => ({
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
   const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && isOnStage(facts, stage));
-  // "Is it used well?", "do copies overlap?": a finding does not mean yes.
+  // "Is it used well?", "do copies overlap?", "are norms fused?": a finding does not mean yes.
   const isProblemQuestion =
     question.isYesNo &&
-    !/\b(?:well|fine|ok|good|used|hid\w*|overlap\w*|concurrent\w*)\b/i.test(question.text);
+    !/\b(?:well|fine|ok|good|used|fused|hid\w*|overlap\w*|concurrent\w*)\b/i.test(question.text);
   const outcomes = explained.rules.filter(({ rule }) => ids.includes(rule));
   if (found.length > 0) {
     const [fired, ...rest] = found;

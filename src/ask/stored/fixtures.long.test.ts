@@ -68,6 +68,8 @@ describe('questions about an nsys timeline', async () => {
     expect(other.answer).toMatch(/^The session has no warm-up/);
     const overlap = await answer('Do copies and compute overlap?');
     expect(overlap.answer).not.toMatch(/^(No|Yes)/);
+    const fused = await answer('Are the norms fused?');
+    expect(fused.answer).not.toMatch(/^(No|Yes)/);
   });
 
   test('lists as many kernels as asked, and says yes or no once', async () => {

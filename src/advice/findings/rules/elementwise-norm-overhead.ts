@@ -41,7 +41,7 @@ export const elementwiseNormOverhead = stageRule(
     const time =
       (chains.flatMap(({ kernels }) => kernels).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
     if (saved < minShare * stage.wall_ms) {
-      return `${plural(chains.length, 'chain')} of elementwise kernels and norms take ${part(time, stage.wall_ms)}; fusing them would save ${part(saved, stage.wall_ms)}`;
+      return `elementwise kernels and norms in ${plural(chains.length, 'chain')} take ${part(time, stage.wall_ms)}; fusing them would save ${part(saved, stage.wall_ms)}`;
     }
     return finding(context, stage, { chains, saved, time });
   },
