@@ -98,9 +98,11 @@ function fallsBehind(
   const behind = sorted.find((point) => {
     const { requests_per_s: done, offered_requests_per_s: offered } = point.throughput;
     const { e2e } = point.latency;
-    if (done.value === null || offered.value === null || !('p50' in e2e)) return false;
-    // The last answer ends after the last arrival: this is not a backlog.
-    const completed = (done.value * point.seconds) / Math.max(1e-9, point.seconds - e2e.p50 / 1000);
+    if (done.value === null || offered.value === null || !('mean' in e2e)) return false;
+    // The last answer ends after the last arrival: this is not a backlog, but its wait for other requests is.
+    const waitMs = queueing(point, unloaded)?.wait_ms ?? 0;
+    const aloneMs = Math.max(0, e2e.mean - waitMs);
+    const completed = (done.value * point.seconds) / Math.max(1e-9, point.seconds - aloneMs / 1000);
     return completed < offered.value * minCompletedShare;
   });
   if (!behind) {

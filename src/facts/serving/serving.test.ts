@@ -175,6 +175,13 @@ test('an open loop that cannot keep up falls behind', () => {
   expect(saturation([open(10)], { ttft_ms: 5 } as never).text).toMatch(
     /^Not saturated: .* but requests queue: waiting for the first token takes 56 % /,
   );
+  // Due every 100 ms, 112 ms each, all sent when due: the last of 60 waits 0.7 s for the others, which is a backlog.
+  const load = { ...facts(1).load, kind: 'poisson' as const, rate_per_s: 10, concurrency: null };
+  const waiting = Array.from({ length: 60 }, (_, k) =>
+    row(k * 100, 50 + k * 12, 62 / 3, { scheduled_ns: k * 100e6 }),
+  );
+  const backlog = servingPoint({ ...facts(1), load }, waiting, slo, new Map());
+  expect(saturation([backlog], { ttft_ms: 50 } as never).text).toMatch(/^The server falls behind at /);
   // 200 ms each: 5 of the 10 requests due per second.
   expect(saturation([open(50)], null).text).toContain('10.0 req/s arrive, 5.00 req/s complete');
 });
