@@ -284,7 +284,7 @@ describe('every page of inferscope ui in Chromium', () => {
     const page = await ui.open(`/s/${id}`);
     expect(inferscope(ui.setup, ['session', 'delete', id, '--yes']).status).toBe(0);
     expect((await page.reload())!.status()).toBe(404);
-    expect(await page.textContent('main')).toContain(`There is no session "${id}"`);
+    expect(await page.textContent('main')).toContain(`there is no session "${id}"`);
     await page.close();
     ui.complaints.length = 0;
   });

@@ -125,7 +125,9 @@ export class SelectionPanel {
       if (names.length > 1) body.append(row(choose('all', null), all));
       for (const name of names) body.append(row(choose(name.label || 'without a name', name.name), name));
       if (others) body.append(row(plural(others.names, 'other name'), others));
-      columns.append(tableOf(label, ['name', 'count', 'time', 'share'], body));
+      // One gap has several causes, so the sum of these counts is not a number of gaps.
+      const heads = table === 'gaps' ? ['cause', 'parts of gaps'] : ['name', 'count'];
+      columns.append(tableOf(label, [...heads, 'time', 'share'], body));
     }
     return columns;
   }
