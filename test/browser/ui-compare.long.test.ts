@@ -237,7 +237,7 @@ describe('comparisons of sessions without a timeline', () => {
 
   it('says what two sessions without anything in common have', async () => {
     const page = await compare('small', 'first');
-    expect(await page.innerText('main')).toMatch(/no metric in common/);
+    expect(await page.innerText('main')).toMatch(/no load or batch in common/);
     await page.close();
   });
 });
