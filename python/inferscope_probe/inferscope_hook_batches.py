@@ -11,7 +11,8 @@ from typing import Any, List, Tuple
 
 import inferscope_hook_calls as calls
 import inferscope_record
-from inferscope_hook_calls import fail, is_silent, local
+from inferscope_hook_calls import fail, is_silent
+from inferscope_hook_threads import this_thread
 from inferscope_hook_times import Step
 
 
@@ -22,7 +23,7 @@ def watch_batches(module: Any) -> None:
 
     @functools.wraps(compute_batch)
     def compute(self: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
-        thread = local.thread
+        thread = this_thread()
         if thread.busy or is_silent():
             return compute_batch(self, model, *args, **kwargs)
         close = None
@@ -45,7 +46,7 @@ def watch_batches(module: Any) -> None:
 
     @functools.wraps(warm_up)
     def warmup(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if local.thread.busy or is_silent():
+        if this_thread().busy or is_silent():
             return warm_up(self, *args, **kwargs)
         return calls.run_stage("warmup", warm_up, (self, *args), kwargs)
 
@@ -59,7 +60,7 @@ def _open_batch(runner: Any, model: Any) -> Any:
     requests = (tensors if pairs is None else pairs[tensors.current_pair].host_io).requests_in_batch
     kind, new, context, starts = _sizes_of(requests)
     calls.begin_calls()
-    sequence = local.thread.sequence
+    sequence = this_thread().sequence
     if starts or sequence is None:
         sequence = calls.start_sequence(False)
     number = sequence.steps.get(kind, 0)

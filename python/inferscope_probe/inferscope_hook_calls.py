@@ -5,7 +5,6 @@ shapes alone. A step is an NVTX or record_function range where an evaluator list
 (inferscope_hook_times.py).
 """
 
-import threading
 import time
 import types
 import weakref
@@ -15,6 +14,7 @@ import inferscope_record
 from inferscope_after_import import guarded, warn
 from inferscope_hook_inputs import cache_name, cache_of, count_padding, first_tensor, holds_embedding, is_mask, receives_hidden_states
 from inferscope_hook_steps import Sequence, classify_call, classify_plain_call
+from inferscope_hook_threads import ThreadState, this_thread, threads
 from inferscope_hook_times import RepeatedStep, Step, Times
 from inferscope_ranges import Close, is_evaluated, range_opener
 from inferscope_torch_model import RecordedModel, returns_tokens
@@ -23,31 +23,6 @@ from inferscope_torch_model import RecordedModel, returns_tokens
 _FIRST_COMPILED = 3
 # Arguments of hand-written models that contain the number of tokens in the cache.
 _POSITIONS = ("start_pos", "input_pos", "position", "pos", "offset", "past_length", "cache_len")
-
-
-class ThreadState:
-    __slots__ = ("busy", "repeated", "generating", "generator", "sequence", "graph", "embedded_shape", "called_since", "steps")
-
-    def __init__(self) -> None:
-        self.busy = False  # inside a step or a load: nested calls belong to it
-        self.repeated: Optional[RepeatedStep] = None  # the previous decode step, if the next one is likely to repeat it
-        self.generating = 0  # depth of nested calls of generate
-        self.generator: Any = None  # the model of the outermost generate
-        self.sequence: Optional[Sequence] = None
-        self.graph: Any = None  # the CUDA graph that is being captured
-        self.embedded_shape: Optional[Tuple[int, ...]] = None  # of the ids passed to an embedding outside of any step
-        self.called_since: Optional[List[Any]] = None  # modules called since then
-        self.steps = 0  # opened so far
-
-    def stop_repeating(self) -> None:
-        repeated, self.repeated = self.repeated, None
-        if repeated is not None:
-            repeated.stop()
-
-
-class _Local(threading.local):
-    def __init__(self) -> None:
-        self.thread = ThreadState()
 
 
 class ModelFacts:
@@ -91,7 +66,6 @@ class ModelCall(NamedTuple):
     is_compiled: bool = False
 
 
-local = _Local()
 times = Times()
 recorded_model = RecordedModel()
 _facts: Dict[int, ModelFacts] = {}
@@ -135,17 +109,17 @@ def fail(what: str, error: BaseException) -> None:
     global _broken
     if not _broken:
         _broken = True
-        local.thread.repeated = None
+        this_thread().repeated = None
         warn("hooks: %s failed, stages end here and the program goes on: %r" % (what, error))
 
 
 def start_sequence(speculative: bool) -> Sequence:
     global _iterations
     _iterations += 1
-    local.thread.stop_repeating()
-    local.thread.sequence = Sequence(_iterations, speculative)
+    this_thread().stop_repeating()
+    this_thread().sequence = Sequence(_iterations, speculative)
     times.flush_if_due()
-    return local.thread.sequence
+    return this_thread().sequence
 
 
 def run_step(called: Any, call: Callable[..., Any], args: Any, kwargs: Any, first: int, is_compiled: bool) -> Any:
@@ -162,12 +136,12 @@ def run_step(called: Any, call: Callable[..., Any], args: Any, kwargs: Any, firs
     if opened is None:
         return call(*args, **kwargs)
     result = None
-    local.thread.busy = True
+    this_thread().busy = True
     try:
         result = call(*args, **kwargs)
         return result
     finally:
-        local.thread.busy = False
+        this_thread().busy = False
         end_ns = time.monotonic_ns()
         try:
             close_step(opened, result, end_ns)
@@ -182,12 +156,12 @@ def run_stage(kind: str, call: Callable[..., Any], args: Any, kwargs: Any) -> An
     number = _stages
     opener = step_opener()
     close_range = opener(inferscope_record.mark_name(kind, number, 0)) if opener else None
-    local.thread.busy = True
+    this_thread().busy = True
     start_ns = time.monotonic_ns()
     try:
         return call(*args, **kwargs)
     finally:
-        local.thread.busy = False
+        this_thread().busy = False
         if close_range is not None:
             close_range()
         else:
@@ -202,7 +176,7 @@ def step_opener() -> Optional[Callable[[str], Close]]:
 def begin_calls() -> None:
     """Before a step of a model that is known: others are not looked for."""
     _on_first_call()
-    local.thread.stop_repeating()
+    this_thread().stop_repeating()
 
 
 def note_model(model: Any, cache: str) -> None:
@@ -214,14 +188,14 @@ def note_model(model: Any, cache: str) -> None:
 
 def _read_call(called: Any, args: Any, kwargs: Any, is_compiled: bool) -> Optional[ModelCall]:
     """None if the call is not a step: drafts, training, no tokens, or the capture of a CUDA graph."""
-    if local.thread.generating > 1 or (called.training and _torch.is_grad_enabled()) or _torch.compiler.is_compiling():
+    if this_thread().generating > 1 or (called.training and _torch.is_grad_enabled()) or _torch.compiler.is_compiling():
         return None
     facts = _facts.get(id(called))
     if facts is None or facts.model() is not called:
         facts = _facts[id(called)] = ModelFacts(called)
     call = (_read_plain if facts.is_plain else _read_transformers)(called, facts, args, kwargs, is_compiled)
     if call is not None and call.query.is_cuda and _torch._C._cuda_isCurrentStreamCapturing():
-        graph = local.thread.graph
+        graph = this_thread().graph
         if graph is not None and not hasattr(graph, "inferscope_call"):
             # The graph outlives the tensors of this call.
             query = types.SimpleNamespace(is_cuda=True, device=call.query.device, shape=None)
@@ -235,14 +209,14 @@ def _read_plain(called: Any, facts: ModelFacts, args: Any, kwargs: Any, is_compi
     states of another process.
     """
     query = first_tensor(args, kwargs, 2)
-    if receives_hidden_states(called, args, kwargs) and local.thread.embedded_shape is None:
+    if receives_hidden_states(called, args, kwargs) and this_thread().embedded_shape is None:
         query = first_tensor(args, kwargs, 3)
         batch, length = query.shape[:2]
     elif query is None:
-        query = first_tensor(args, kwargs, 3) if local.thread.embedded_shape is not None else None
+        query = first_tensor(args, kwargs, 3) if this_thread().embedded_shape is not None else None
         if query is None:
             return None
-        (batch, length), local.thread.embedded_shape = local.thread.embedded_shape, None  # type: ignore[misc]
+        (batch, length), this_thread().embedded_shape = this_thread().embedded_shape, None  # type: ignore[misc]
         if set(query.shape[:2]) != {batch, length}:
             return None
     else:
@@ -282,7 +256,7 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
     facts, batch, length, query, decoder, kwargs = call.facts, call.batch, call.length, call.query, call.decoder, call.kwargs
     if not facts.calls:
         _on_first_call()
-    thread = local.thread
+    thread = this_thread()
     thread.steps += 1
     thread.stop_repeating()
     sequence = thread.sequence
@@ -375,7 +349,7 @@ def _complete_facts(facts: ModelFacts, result: Any, cache: Any) -> None:
     called = facts.model()
     if facts.is_plain and facts.is_causal is None:
         facts.is_causal = returns_tokens(called, result)
-    if recorded_model.note_run(local.thread.generator or called):
+    if recorded_model.note_run(this_thread().generator or called):
         cache = cache_of(result) if cache is None and isinstance(result, dict) else cache
         recorded_model.facts["cache"] = None if cache is None else type(cache).__name__
         _record_model()
@@ -390,7 +364,8 @@ def write_at_exit() -> None:
     if is_silent() and not _broken:
         return
     _record_model()  # if none of its steps was observed
-    local.thread.stop_repeating()
+    for thread in threads.values():
+        thread.stop_repeating()
     times.flush(wait=True)
     times.records.clock()
     times.records.flush()

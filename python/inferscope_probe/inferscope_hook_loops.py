@@ -12,7 +12,8 @@ from typing import Any, Callable, Dict, Optional, Set, Tuple
 
 import inferscope_hook_calls as calls
 import inferscope_record
-from inferscope_hook_calls import fail, is_silent, local
+from inferscope_hook_calls import fail, is_silent
+from inferscope_hook_threads import this_thread
 from inferscope_hook_times import Step
 
 Sizes = Tuple[int, ...]
@@ -42,7 +43,7 @@ def has_loop() -> bool:
 
 def run_outermost(module: Any, call: Callable[..., Any], args: Any, kwargs: Any, on_found: Callable[[], None]) -> Any:
     """Calls a module that takes no tokens. `on_found`: called when it turns out to have steps."""
-    steps_before = local.thread.steps
+    steps_before = this_thread().steps
     sizes = None if _outermost.module is not None else _sizes_of(module, args, kwargs)
     if sizes is None:
         return call(module, *args, **kwargs)
@@ -53,7 +54,7 @@ def run_outermost(module: Any, call: Callable[..., Any], args: Any, kwargs: Any,
         _outermost.module = None
         previous, _outermost.previous = _outermost.previous, (weakref.ref(module), sizes)
         is_repeated = previous is not None and (previous[0](), previous[1]) == (module, sizes)
-        if is_repeated and local.thread.steps == steps_before:
+        if is_repeated and this_thread().steps == steps_before:
             _loops[id(module)] = _Loop(module, sizes)
             _watch(type(module))
             on_found()
@@ -69,7 +70,7 @@ def _watch(kind: Any) -> None:
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         call = base.__call__ if original is None else original
-        if is_traced() or local.thread.busy or is_silent():
+        if is_traced() or this_thread().busy or is_silent():
             return call(self, *args, **kwargs)
         return _run_step(self, call, args, kwargs)
 
@@ -87,11 +88,11 @@ def _run_step(module: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> 
         fail("reading a step", error)
     if opened is None:
         return call(module, *args, **kwargs)
-    local.thread.busy = True
+    this_thread().busy = True
     try:
         return call(module, *args, **kwargs)
     finally:
-        local.thread.busy = False
+        this_thread().busy = False
         end_ns = time.monotonic_ns()
         try:
             calls.close_step(opened, None, end_ns)

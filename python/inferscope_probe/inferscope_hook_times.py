@@ -61,7 +61,7 @@ class RepeatedStep:
 
     __slots__ = (
         "times", "owner_id", "cache_id", "cache_name", "positions", "references", "sequence", "batch", "number", "stream", "handle",
-        "stream_handle", "device", "end", "starts", "ends", "limit", "__weakref__",
+        "stream_handle", "device", "end", "spans", "limit", "is_module_call", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -79,11 +79,12 @@ class RepeatedStep:
         self.stream = self.stream_handle = None
         # The event at the end of the steps that were measured last.
         self.end = None
-        # When each step since the last event started and ended. Two lists of numbers cost less than one of tuples.
-        self.starts: List[int] = []
-        self.ends: List[int] = []
-        # Steps that share the next event, from the time of the previous ones on the host.
-        self.limit = 1
+        # When each step since the last event started and ended, in turn. Numbers cost less than tuples.
+        self.spans: List[int] = []
+        # Numbers in `spans` at which an event is recorded, from the time of the previous ones on the host.
+        self.limit = 2
+        # Whether the owner has the call of torch.nn.Module, by the end of the last group.
+        self.is_module_call = False
         if events is not None:
             _, self.end, self.stream, self.handle = events
             self.device, self.stream_handle = self.stream.device_index, times.stream_handle
@@ -95,12 +96,12 @@ class RepeatedStep:
         """Adds the steps since the last event to the pending ones. After a pause no event is recorded, because it
         would measure the pause.
         """
-        starts, ends = self.starts, self.ends
-        self.starts, self.ends = [], []
+        spans, self.spans = self.spans, []
+        starts, ends = spans[::2], spans[1::2]
         steps, number, past = len(ends), self.number, self.sequence.cached_tokens
         self.number = number + steps
         self.sequence.cached_tokens = past + steps
-        self.limit = max(1, min(SHARED_STEPS, _SHARED_NS * steps // max(1, sum(ends) - sum(starts))))
+        self.limit = 2 * max(1, min(SHARED_STEPS, _SHARED_NS * steps // max(1, sum(ends) - sum(starts))))
         times, event = self.times, None
         if self.stream is not None and not after_pause:
             event = times.free.pop() if times.free else times.new_event()
@@ -111,8 +112,8 @@ class RepeatedStep:
         times.add((event, self, StepGroup(number, past, starts, ends, self.stream is not None)))
 
     def stop(self) -> None:
-        if self.ends:
-            self.add_group(after_pause=time.monotonic_ns() - self.ends[-1] > _SHARED_NS)
+        if self.spans:
+            self.add_group(after_pause=time.monotonic_ns() - self.spans[-1] > _SHARED_NS)
         self.references.clear()
         self.sequence.steps["decode"] = self.number
 

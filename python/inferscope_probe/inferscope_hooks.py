@@ -12,15 +12,17 @@ import os
 import sys
 import time
 import types
+from _thread import get_ident
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import inferscope_hook_calls as calls
 from inferscope_after_import import after_import, guarded
 from inferscope_hook_batches import watch_batches
-from inferscope_hook_calls import fail, is_silent, local, run_step
+from inferscope_hook_calls import fail, is_silent, run_step
 from inferscope_hook_inputs import first_tensor, holds_embedding, main_module, receives_hidden_states
 from inferscope_hook_loops import has_loop, run_outermost
-from inferscope_hook_repeats import repeating
+from inferscope_hook_repeats import repeating, restore_inner
+from inferscope_hook_threads import this_thread, threads
 
 # Engines that call models with their own batches and are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
@@ -137,7 +139,7 @@ def _discover() -> None:
     functional, is_known = _torch.nn.functional, look_up.__code__.co_names == _EMBEDDING_NAMES
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or local.thread.busy or module.__call__ is not __call__ or is_silent():
+        if is_compiling() or this_thread().busy or module.__call__ is not __call__ or is_silent():
             return original(self, *args, **kwargs)
         try:
             takes: Any = _takes_tokens(self, args, kwargs)
@@ -147,18 +149,18 @@ def _discover() -> None:
         if not takes:
             return run_outermost(self, original, args, kwargs, stop)
         if takes is _HIDDEN:  # nested calls are part of it
-            local.thread.busy = True
+            this_thread().busy = True
             try:
                 return original(self, *args, **kwargs)
             finally:
-                local.thread.busy = False
+                this_thread().busy = False
         _watch_class(type(self))
         return run_step(self, original, (self, *args), kwargs, 1, False)
 
     def forward(self: Any, input: Any) -> Any:
         if is_traced():
             return look_up(self, input)
-        if not local.thread.busy and not is_compiling():
+        if not threads[get_ident()].busy and not is_compiling():
             _on_embedding(input)
         if not is_known:
             return look_up(self, input)
@@ -177,7 +179,7 @@ def _discover() -> None:
 
     def convolve(self: Any, input: Any) -> Any:
         # Outside of any step: after a model with tokens comes one for images, such as a U-Net.
-        if not is_compiling() and not local.thread.busy and not has_loop():
+        if not is_compiling() and not this_thread().busy and not has_loop():
             start()
         return convolution(self, input)
 
@@ -202,7 +204,7 @@ def _takes_tokens(module: Any, args: Any, kwargs: Any) -> Any:
         return False
     if first_tensor(args, kwargs, 2) is not None and holds_embedding(module):
         return True
-    thread = local.thread
+    thread = this_thread()
     hidden = None if thread.embedded_shape is None else first_tensor(args, kwargs, 3)
     if hidden is not None and set(hidden.shape[:2]) == set(thread.embedded_shape) and next(module.children(), None) is not None:
         thread.called_since = [*(thread.called_since or []), module]
@@ -220,9 +222,9 @@ def _on_embedding(ids: Any) -> None:
     """An embedding outside of any step: the program calls the parts of its model itself, or calls an unwatched model.
     """
     global _calls_parts
-    if ids.dim() != 2 or is_silent():
+    if restore_inner() or ids.dim() != 2 or is_silent():
         return
-    thread = local.thread
+    thread = this_thread()
     called, thread.called_since = thread.called_since, None
     if called:
         main = main_module(called)
@@ -242,13 +244,13 @@ def _watch_graphs(graph: Any) -> None:
 
     @functools.wraps(begin)
     def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        local.thread.stop_repeating()
-        local.thread.graph = self
+        this_thread().stop_repeating()
+        this_thread().graph = self
         return begin(self, *args, **kwargs)
 
     @functools.wraps(end)
     def capture_end(self: Any) -> None:
-        local.thread.graph = None
+        this_thread().graph = None
         return end(self)
 
     def replay_other(self: Any, _args: Any, _kwargs: Any) -> None:
@@ -289,7 +291,7 @@ def _watch_compiled_functions() -> None:
 
         @functools.wraps(compiled)
         def call(*call_args: Any, **call_kwargs: Any) -> Any:
-            if is_compiling() or local.thread.busy or is_silent():
+            if is_compiling() or this_thread().busy or is_silent():
                 return compiled(*call_args, **call_kwargs)
             if not first_reached:
                 first_reached.append(next((module for module in _modules_reached_by(model) if holds_embedding(module)), None))
@@ -317,7 +319,7 @@ def _watch_generate(mixin: Any) -> None:
 
     @functools.wraps(original)
     def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
-        thread = local.thread
+        thread = this_thread()
         if is_compiling() or thread.busy or is_silent():
             return original(self, *args, **kwargs)
         if thread.generating == 0:
@@ -353,7 +355,7 @@ def _stopping_repeats(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not is_traced():
-            local.thread.stop_repeating()
+            this_thread().stop_repeating()
         return method(*args, **kwargs)
 
     return call
@@ -381,7 +383,7 @@ def _watch_load(kind: Any, name: str, loads_model: Optional[Callable[[Any], bool
 
     @functools.wraps(original)
     def load(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or local.thread.busy or is_silent() or not (loads_model is None or loads_model(args[0])):
+        if is_compiling() or this_thread().busy or is_silent() or not (loads_model is None or loads_model(args[0])):
             return original(*args, **kwargs)
         return calls.run_stage("load", original, args, kwargs)
 

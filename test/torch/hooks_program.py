@@ -250,6 +250,20 @@ def frames():
 
 
 @torch.inference_mode()
+def inner_model():
+    """The model inside another one is called by itself after steps of the other."""
+    model, token = llama(), prompt(2, 1)
+    out = model(prompt(2, 6), use_cache=True)
+    for _ in range(6):
+        model(token, past_key_values=out.past_key_values)
+    for length in (5, 4):
+        out = model.model(prompt(2, length), use_cache=True)
+        for _ in range(6):
+            out = model.model(token, past_key_values=out.past_key_values)
+        show(out.last_hidden_state.double())
+
+
+@torch.inference_mode()
 def compiled_in_place():
     """Module.compile stores what is called instead of the module's own call."""
     model = llama()

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "infersc
 import inferscope_hook_repeats as hook_repeats
 import inferscope_hook_times as hook_times
 import torch  # noqa: F401  (the hooks find it in sys.modules)
-from inferscope_hook_calls import local
 from inferscope_hook_steps import Sequence
+from inferscope_hook_threads import this_thread
 
 MS = 1_000_000
 STREAM = types.SimpleNamespace(device_index=0)
@@ -86,7 +86,7 @@ class HookTimesTest(unittest.TestCase):
 
     def run_steps(self, repeated, host_ns, device_ms):
         for duration in device_ms:
-            local.thread.repeated = repeated
+            this_thread().repeated = repeated
             self.call(self, host_ns=host_ns, device_ms=duration)
 
     def device_ms(self):
@@ -133,13 +133,13 @@ class HookTimesTest(unittest.TestCase):
         source = types.SimpleNamespace(__call__=lambda *_, **_values: "called")
         call = hook_repeats.repeating(source, lambda _, *arguments: other.append(arguments))
         repeated = hook_times.RepeatedStep(self.times, model, Sequence(0, False), cache, "state", 2, 2, 1, None)
-        self.addCleanup(setattr, local.thread, "repeated", None)
-        local.thread.repeated = repeated
+        self.addCleanup(setattr, this_thread(), "repeated", None)
+        this_thread().repeated = repeated
         ids = torch.ones(2, 1)
         self.assertEqual(call(model, ids, state=cache), "called")
-        repeated.limit = 3
+        repeated.limit = 6
         self.assertEqual(call(model, input_ids=ids, state=cache), "called")
-        self.assertEqual((len(other), len(repeated.ends)), (0, 1))
+        self.assertEqual((len(other), len(repeated.spans)), (0, 2))
         for arguments, values in (
             ((ids,), {}),
             ((ids,), {"state": Model()}),

@@ -15,7 +15,7 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 PROGRAMS = (
     "dense", "moe", "mamba", "continuous", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
     "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
-    "frames", "compiled_in_place", "traced", "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "compiled_function", "compiled_closure", "bert", "encoder_and_decoder", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
+    "frames", "compiled_in_place", "traced", "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "inner_model", "compiled_function", "compiled_closure", "bert", "encoder_and_decoder", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
 )
 
 
@@ -173,6 +173,11 @@ class HooksTest(unittest.TestCase):
 
     def test_repeated_steps_have_no_more_frames(self):
         self.check("frames", generation(0, 1, 6, 8))
+
+    def test_inner_model(self):
+        # Steps of the inner model, except the call that revealed it.
+        decodes = [("decode", 0, step, 2, 2, 2 * n) for step, n in enumerate(range(6, 12), 6)]
+        self.check("inner_model", generation(0, 2, 6, 6) + decodes + generation(1, 2, 4, 6))
 
     def test_what_replaces_the_call_of_a_module(self):
         self.check("compiled_in_place", generation(0, 1, 6, 6))
