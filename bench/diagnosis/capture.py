@@ -124,7 +124,7 @@ def record_hooked(path: Path, case: Case, device: str) -> None:
 
     os.environ["INFERSCOPE_EXECUTION_ID"] = "clean"
     # Steps of the timed runs are not recorded, not even the last ones, which no step has ended.
-    hooks.local.thread.stop_repeating()
+    hooks.this_thread().stop_repeating()
     hooks.times.flush(wait=True)
     hooks.times.records = Recorder(str(path))
     hooks.recorded_model = RecordedModel()

@@ -16,24 +16,25 @@ _outermost: Set[type] = set()
 _inner: List[Any] = []
 
 
-def repeating(source: Any, other: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """-> a function for `source.__call__`, which is looked up at each call, as Python does, because torch.fx replaces that of
-    torch.nn.Module while it traces; in repeated steps once per group. `other(self, args, kwargs)`: called if the call repeats
-    no step and is not part of one.
+def repeating(original: Optional[Callable[..., Any]], other: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """-> a function in the place of `original`. None: that of torch.nn.Module, which is looked up at each call, as Python does,
+    because torch.fx replaces it while it traces; in repeated steps once per group. `other(self, args, kwargs)`: called if the
+    call repeats no step and is not part of one.
     """
-    is_traced, numel = sys.modules["torch"].compiler.is_dynamo_compiling, sys.modules["torch"].Tensor.numel
+    torch = sys.modules["torch"]
+    module, is_traced, numel = torch.nn.Module, torch.compiler.is_dynamo_compiling, torch.Tensor.numel
     monotonic_ns = time.monotonic_ns
-    module_call = _module_call()
+    module_call = None if original is not None else _module_call()
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if is_traced():
-            return source.__call__(self, *args, **kwargs)
+            return (original or module.__call__)(self, *args, **kwargs)
         thread = threads[get_ident()]
         repeated = thread.repeated
         if thread.busy:
-            if repeated is not None and source.__call__ is module_call:
+            if repeated is not None and module.__call__ is module_call:
                 _give_own_call(type(self), module_call)
-            return source.__call__(self, *args, **kwargs)
+            return (original or module.__call__)(self, *args, **kwargs)
         if repeated is None or repeated.owner_id != id(self) or repeated.cache_id != id(kwargs.get(repeated.cache_name)):
             _outermost.add(type(self))
             return other(self, args, kwargs)
@@ -51,7 +52,7 @@ def repeating(source: Any, other: Callable[[Any, Any, Any], Any]) -> Callable[..
         try:
             if repeated.is_module_call and self._compiled_call_impl is None:
                 return self._call_impl(*args, **kwargs)  # what module_call does, without its frame
-            return source.__call__(self, *args, **kwargs)
+            return (original or module.__call__)(self, *args, **kwargs)
         finally:
             spans = repeated.spans
             spans.append(start_ns)
@@ -59,7 +60,7 @@ def repeating(source: Any, other: Callable[[Any, Any, Any], Any]) -> Callable[..
             thread.busy = False
             if len(spans) >= repeated.limit:
                 repeated.add_group()
-                repeated.is_module_call = source.__call__ is module_call
+                repeated.is_module_call = module.__call__ is module_call
 
     return call
 

@@ -102,14 +102,13 @@ def _on_modeling(module: Any) -> None:
 
 def _watch_calls(kind: Any, wrapped: Optional[str] = None) -> None:
     """`wrapped`: the attribute that contains the model in a wrapper around a module."""
-    original = vars(kind).get("__call__")
-    source = sys.modules["torch"].nn.Module if original is None else types.SimpleNamespace(__call__=original)
+    original, module = vars(kind).get("__call__"), sys.modules["torch"].nn.Module
 
     def other(self: Any, args: Any, kwargs: Any) -> Any:
         called = self if wrapped is None else getattr(self, wrapped, None)
-        return run_step(called, source.__call__, (self, *args), kwargs, 1, wrapped is not None)
+        return run_step(called, original or module.__call__, (self, *args), kwargs, 1, wrapped is not None)
 
-    __call__ = repeating(source, other)
+    __call__ = repeating(original, other)
     __call__.inferscope = True  # type: ignore[attr-defined]
     kind.__call__ = __call__
 
@@ -122,8 +121,7 @@ def _watch_compiled_call(get: Callable[..., Any]) -> Callable[..., Any]:
         def other(self: Any, args: Any, kwargs: Any) -> Any:
             return run_step(self, compiled, args, kwargs, 0, True)
 
-        source = types.SimpleNamespace(__call__=lambda _, *args, **kwargs: compiled(*args, **kwargs))
-        return functools.partial(repeating(source, other), self)
+        return functools.partial(repeating(lambda _, *args, **kwargs: compiled(*args, **kwargs), other), self)
 
     return get_compiled_call
 
@@ -271,7 +269,7 @@ def _watch_graphs(graph: Any) -> None:
                 fail("recording a replay", error)
         return None
 
-    replay = functools.wraps(original_replay)(repeating(types.SimpleNamespace(__call__=original_replay), replay_other))
+    replay = functools.wraps(original_replay)(repeating(original_replay, replay_other))
     for name, value in (("capture_begin", capture_begin), ("capture_end", capture_end), ("replay", replay)):
         _replace(graph, name, value)
 

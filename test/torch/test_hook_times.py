@@ -67,8 +67,7 @@ class HookTimesTest(unittest.TestCase):
         self.times = hook_times.Times()
         self.times.new_event, self.times.record = Event, self.clocks.record
         self.times.stream_handle = lambda _: 7
-        source = types.SimpleNamespace(__call__=lambda _, host_ns, device_ms: self.clocks.model(host_ns, device_ms))
-        self.call = hook_repeats.repeating(source, lambda *_: self.fail("not seen as a repeated step"))
+        self.call = hook_repeats.repeating(lambda _, host_ns, device_ms: self.clocks.model(host_ns, device_ms), lambda *_: self.fail("not seen as a repeated step"))
 
     def start(self):
         """Runs a decode step of 2 ms that the next ones repeat. -> its RepeatedStep"""
@@ -130,8 +129,7 @@ class HookTimesTest(unittest.TestCase):
             pass
 
         model, other, cache = Model(), [], Model()
-        source = types.SimpleNamespace(__call__=lambda *_, **_values: "called")
-        call = hook_repeats.repeating(source, lambda _, *arguments: other.append(arguments))
+        call = hook_repeats.repeating(lambda *_, **_values: "called", lambda _, *arguments: other.append(arguments))
         repeated = hook_times.RepeatedStep(self.times, model, Sequence(0, False), cache, "state", 2, 2, 1, None)
         self.addCleanup(setattr, this_thread(), "repeated", None)
         this_thread().repeated = repeated
