@@ -4,30 +4,48 @@ import { shapeOf } from '../../facts/utilization/groups.js';
 import { readTracedSteps, runSizesOf, withSizes } from '../../facts/utilization/sizes.js';
 import type { FindingContext } from './rule.js';
 
-const shapesByContext = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
-
-/** Batch, new tokens and mean context of the most common steps of a kind; null if not known. */
-export async function stageShape(context: FindingContext, kind: PhaseKind): Promise<StageShape | null> {
-  const stageShapes = shapesByContext.get(context) ?? readShapes(context);
-  shapesByContext.set(context, stageShapes);
-  return (await stageShapes).get(kind) ?? null;
+/** Steps of one kind with equal batch and new tokens. */
+export interface ShapeGroup extends ShapeCount {
+  kind: PhaseKind;
+  stage_ids: number[];
+  /** Sum over the steps. */
+  wall_ns: number;
 }
 
-async function readShapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKind, StageShape>> {
-  const shapeByKind = new Map<PhaseKind, StageShape>();
-  if (!scope) return shapeByKind;
+const groupsByContext = new WeakMap<FindingContext, Promise<ShapeGroup[]>>();
+
+/** The sizes of the steps of a kind, the most common first; empty if not known. */
+export async function stageShapes(context: FindingContext, kind: PhaseKind): Promise<ShapeGroup[]> {
+  const groups = groupsByContext.get(context) ?? readGroups(context);
+  groupsByContext.set(context, groups);
+  return (await groups).filter((group) => group.kind === kind);
+}
+
+/** Batch, new tokens and mean context of the most common steps of a kind; null if not known. */
+export const stageShape = async (context: FindingContext, kind: PhaseKind): Promise<StageShape | null> =>
+  (await stageShapes(context, kind))[0]?.shape ?? null;
+
+async function readGroups({ scope, manifest }: FindingContext): Promise<ShapeGroup[]> {
+  if (!scope) return [];
   const run = runSizesOf(manifest.workload, 'the run');
-  const groups = new Map<string, ShapeCount & { kind: PhaseKind }>();
+  const groups = new Map<string, ShapeGroup>();
   for (const step of await readTracedSteps(scope)) {
     const shape = shapeOf(withSizes(step, run));
     if ('reason' in shape) continue;
     const key = [step.kind, shape.batchSize, shape.newTokens, shape.source?.step].join(' ');
     const group = groups.get(key);
-    if (group) addToMean(group, { shape, steps: 1 });
-    else groups.set(key, { kind: step.kind, shape, steps: 1 });
+    if (group) {
+      addToMean(group, { shape, steps: 1 });
+      group.stage_ids.push(step.stage_id);
+      group.wall_ns += step.wall_ns;
+    } else
+      groups.set(key, {
+        kind: step.kind,
+        shape,
+        steps: 1,
+        stage_ids: [step.stage_id],
+        wall_ns: step.wall_ns,
+      });
   }
-  for (const { kind, shape } of [...groups.values()].toSorted((a, b) => b.steps - a.steps)) {
-    if (!shapeByKind.has(kind)) shapeByKind.set(kind, shape);
-  }
-  return shapeByKind;
+  return [...groups.values()].toSorted((a, b) => b.steps - a.steps);
 }

@@ -24,26 +24,36 @@ export const blocksSql = volume('grid');
 /** Maximum kernels to read; more of one step add no information about the sequence. */
 const maxKernels = 6000;
 
-const cachedSequences = new WeakMap<FindingContext, Map<PhaseKind, Promise<SequenceKernel[]>>>();
+const cachedSequences = new WeakMap<FindingContext, Map<string, Promise<SequenceKernel[]>>>();
 
 /**
  * Kernels of the typical step of a kind (of median duration), in execution order; for a capture without stages, from its middle on. Results
  * are scaled to the mean step by kernel time.
+ * @param stageIds the steps to choose from; omitted: all of the kind
  */
-export function stepSequence(context: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
-  const sequences = cachedSequences.get(context) ?? new Map<PhaseKind, Promise<SequenceKernel[]>>();
+export function stepSequence(
+  context: FindingContext,
+  kind: PhaseKind,
+  stageIds?: readonly number[],
+): Promise<SequenceKernel[]> {
+  const sequences = cachedSequences.get(context) ?? new Map<string, Promise<SequenceKernel[]>>();
   cachedSequences.set(context, sequences);
-  const sequence = sequences.get(kind) ?? readSequence(context, kind);
-  sequences.set(kind, sequence);
+  const chosen = `kind = '${kind}'${stageIds ? ` AND stage_id IN (${stageIds.join(', ')})` : ''}`;
+  const sequence = sequences.get(chosen) ?? readSequence(context, kind, chosen);
+  sequences.set(chosen, sequence);
   return sequence;
 }
 
-async function readSequence({ scope }: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
+async function readSequence(
+  { scope }: FindingContext,
+  kind: PhaseKind,
+  chosen: string,
+): Promise<SequenceKernel[]> {
   if (!scope) return [];
   const { database } = scope;
   const [window] = await database.query<{ start_ns: number; end_ns: number }>(
-    `SELECT start_ns, end_ns FROM windows WHERE kind = '${kind}' AND end_ns > start_ns
-     ORDER BY abs(end_ns - start_ns - (SELECT median(end_ns - start_ns) FROM windows WHERE kind = '${kind}')), start_ns LIMIT 1`,
+    `SELECT start_ns, end_ns FROM windows WHERE ${chosen} AND end_ns > start_ns
+     ORDER BY abs(end_ns - start_ns - (SELECT median(end_ns - start_ns) FROM windows WHERE ${chosen})), start_ns LIMIT 1`,
   );
   if (!window) return [];
   const from = Math.floor(kind === 'outside' ? (window.start_ns + window.end_ns) / 2 : window.start_ns);

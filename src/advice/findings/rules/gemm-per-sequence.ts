@@ -1,5 +1,5 @@
 import { gainOf } from '../gain.js';
-import { logitsGemm, longestGemmsSql } from '../logits-gemm.js';
+import { gainOfGemms, logitsGemms, longestGemmsSql } from '../logits-gemm.js';
 import { barsOf, classBars, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { count, everyInstance, instanceWord, ms } from '../words.js';
 
@@ -34,17 +34,20 @@ export const gemmPerSequence = stageRule(
     ],
   },
   async (context, stage) => {
-    const gemm = await logitsGemm(context, stage);
-    if (typeof gemm === 'string') return gemm;
+    const gemms = await logitsGemms(context, stage);
+    if (typeof gemms === 'string') return gemms;
     const { kind, wall_ms: wall } = stage;
-    const { shape, ms: gemmMs, read_ms, limitMs } = gemm;
-    const sequences = shape.batchSize;
-    const reads = gemmMs / read_ms;
+    const found = gainOfGemms(gemms, ({ shape, ms: gemmMs, read_ms, limitMs }) =>
+      shape.batchSize < minSequences || Math.abs(gemmMs / read_ms / shape.batchSize - 1) > tolerance
+        ? null
+        : // Not the time of one read: with many rows arithmetic limits the GEMM.
+          gemmMs - limitMs(shape.batchSize),
+    );
+    const { shape, ms: gemmMs, read_ms } = found?.largest ?? gemms[0]!;
+    const [sequences, reads] = [shape.batchSize, gemmMs / read_ms];
     const summary = `the last GEMM takes ${ms(gemmMs)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
-    if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return summary;
-    // Not the time of one read: with many rows arithmetic limits the GEMM.
-    const gain = gemmMs - limitMs(sequences);
-    if (gain < minShare * wall) return summary;
+    if (!found || found.gain < minShare * wall) return summary;
+    const { gain } = found;
     const { evidence } = await context.evidence<{ kernel: string; longest_us: number }>(
       longestGemmsSql(stage),
       () => summary,
@@ -66,7 +69,7 @@ export const gemmPerSequence = stageRule(
         gain,
         'One GEMM of all sequences reads its weights once, and reaches its roofline.',
         {
-          high_ms: gemmMs,
+          high_ms: found.gemm_ms,
         },
       ),
       confidence: 'medium',

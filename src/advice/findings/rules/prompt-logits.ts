@@ -1,10 +1,11 @@
 import { gainOf } from '../gain.js';
 import { capitalize } from '../../../vocabulary/sentence.js';
-import { logitsLimit, logitsGemm, longestGemmsSql } from '../logits-gemm.js';
+import { gainOfGemms, logitsGemms, logitsLimit, longestGemmsSql } from '../logits-gemm.js';
 import { operatorStages } from '../operators/operator-stages.js';
 import { weightGemmsSql } from '../operators/weight-gemms.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts, type StageFacts } from '../stage-facts.js';
+import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
 import { count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
@@ -73,27 +74,29 @@ const minNeededRowsFactor = 4;
  * longer than those of the last row need.
  */
 async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
-  const gemm = await logitsGemm(context, stage);
-  if (typeof gemm === 'string') return gemm;
-  const { shape, ms: gemmMs, after_ms, limitMs } = gemm;
-  if (shape.newTokens === 1) return 'the prefill has one token';
+  const gemms = await logitsGemms(context, stage);
+  if (typeof gemms === 'string') return gemms;
+  const prompts = gemms.filter(({ shape }) => shape.newTokens > 1);
+  if (prompts.length === 0) return 'the prefill has one token';
+  const found = gainOfGemms(prompts, ({ shape, ms: gemmMs, after_ms, limitMs }) => {
+    const rows = shape.batchSize * shape.newTokens;
+    const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
+    return gemmMs < minAllRowsShare * all ||
+      gemmMs > maxAllRowsFactor * all ||
+      gemmMs < minNeededRowsFactor * needed
+      ? null
+      : Math.max(0, gemmMs - needed) + after_ms * (1 - shape.batchSize / rows);
+  });
+  const { shape, ms: gemmMs, limitMs } = found?.largest ?? prompts[0]!;
   const rows = shape.batchSize * shape.newTokens;
-  const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
-  const last = `the last GEMM of a prefill takes ${ms(gemmMs)}; its roofline is ${ms(all)} for logits of ${plural(rows, 'token')}, ${ms(needed)} for ${plural(shape.batchSize, 'token')}`;
-  if (
-    gemmMs < minAllRowsShare * all ||
-    gemmMs > maxAllRowsFactor * all ||
-    gemmMs < minNeededRowsFactor * needed
-  )
-    return last;
-  const gain = Math.max(0, gemmMs - needed) + after_ms * (1 - shape.batchSize / rows);
-  if (gain < minShare * stage.wall_ms) return last;
+  const last = `the last GEMM of a prefill takes ${ms(gemmMs)}; its roofline is ${ms(limitMs(rows))} for logits of ${plural(rows, 'token')}, ${ms(limitMs(shape.batchSize))} for ${plural(shape.batchSize, 'token')}`;
+  if (!found || found.gain < minShare * stage.wall_ms) return last;
   const { evidence } = await context.evidence<{ kernel: string }>(longestGemmsSql(stage), () => last);
   return draftOf(context, {
     stage: 'prefill',
     wall: stage.wall_ms,
-    logits: gemmMs + after_ms,
-    gain,
+    logits: found.gemm_ms + found.after_ms,
+    gain: found.gain,
     rows,
     needed: shape.batchSize,
     cause: `${capitalize(last)}: logits are computed for every prompt token and discarded for all but the last.`,
@@ -110,7 +113,7 @@ type Sampling = { gemms_ms: number; busy_ms: number; wall_ms: number };
  * @returns null if no sampling computes logits of whole prompts
  */
 async function judgeSampling(context: FindingContext, prefill: StageFacts): Promise<FoundDraft | null> {
-  const limit = await logitsLimit(context, prefill);
+  const limit = logitsLimit(context, await stageShape(context, prefill.kind));
   if (typeof limit === 'string') return null;
   const { shape, limitMs } = limit;
   const rows = shape.batchSize * shape.newTokens;
