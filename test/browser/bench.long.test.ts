@@ -148,7 +148,7 @@ it('imported results of another tool open as a page that marks metrics that are 
 it('report writes the pages again, and report --json prints their documents', () => {
   for (const [id, schema] of [
     [bench.session.id, 'inferscope/bench/1.1'],
-    [serving.session.id, 'inferscope/serving/1.1'],
+    [serving.session.id, 'inferscope/serving/1.2'],
   ] as const) {
     expect(runJson(['report', '--session', id])).toMatchObject({ schema });
     const path = join(setup.scratch, 'again.html');

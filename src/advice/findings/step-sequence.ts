@@ -1,6 +1,7 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { copyRoleSql, type CopyRole } from './kernel-roles.js';
 import type { FindingContext } from './rule.js';
+import { stageShapes } from './stage-shape.js';
 
 export interface SequenceKernel {
   name: string;
@@ -29,13 +30,14 @@ const cachedSequences = new WeakMap<FindingContext, Map<string, Promise<Sequence
 /**
  * Kernels of the typical step of a kind (of median duration), in execution order; for a capture without stages, from its middle on. Results
  * are scaled to the mean step by kernel time.
- * @param stageIds the steps to choose from; omitted: all of the kind
+ * @param ofSizes the steps to choose from; omitted: those of the most common sizes, which stageShape has, or all of the kind
  */
-export function stepSequence(
+export async function stepSequence(
   context: FindingContext,
   kind: PhaseKind,
-  stageIds?: readonly number[],
+  ofSizes?: readonly number[],
 ): Promise<SequenceKernel[]> {
+  const stageIds = ofSizes ?? (await stageShapes(context, kind))[0]?.stage_ids;
   const sequences = cachedSequences.get(context) ?? new Map<string, Promise<SequenceKernel[]>>();
   cachedSequences.set(context, sequences);
   const chosen = `kind = '${kind}'${stageIds ? ` AND stage_id IN (${stageIds.join(', ')})` : ''}`;

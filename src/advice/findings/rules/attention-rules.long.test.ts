@@ -25,7 +25,7 @@ describe('copies of the KV cache', () => {
         stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
       );
       const workload = {
-        model: { facts: { cache } },
+        model: { config: {}, facts: { cache } },
         engine: { name: 'transformers' },
       } as FindingContext['manifest']['workload'];
       Object.assign(context.manifest, { workload });
