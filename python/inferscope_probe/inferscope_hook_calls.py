@@ -116,10 +116,11 @@ def fail(what: str, error: BaseException) -> None:
 def start_sequence(speculative: bool) -> Sequence:
     global _iterations
     _iterations += 1
-    this_thread().stop_repeating()
-    this_thread().sequence = Sequence(_iterations, speculative)
+    thread = this_thread()
+    thread.stop_repeating()
+    thread.sequence = Sequence(_iterations, speculative)
     times.flush_if_due()
-    return this_thread().sequence
+    return thread.sequence
 
 
 def run_step(called: Any, call: Callable[..., Any], args: Any, kwargs: Any, first: int, is_compiled: bool) -> Any:
@@ -364,7 +365,7 @@ def write_at_exit() -> None:
     if is_silent() and not _broken:
         return
     _record_model()  # if none of its steps was observed
-    for thread in threads.values():
+    for thread in list(threads.values()):  # a copy: another one may start
         thread.stop_repeating()
     times.flush(wait=True)
     times.records.clock()

@@ -42,3 +42,11 @@ threads = _Threads()
 
 def this_thread() -> ThreadState:
     return threads[get_ident()]
+
+
+def forget_parent() -> None:
+    """In a forked child: the parent's other threads, and its steps that share the next event, stay with the parent."""
+    state = this_thread()
+    threads.clear()
+    threads[get_ident()] = state
+    state.repeated = None

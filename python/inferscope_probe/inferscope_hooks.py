@@ -22,7 +22,7 @@ from inferscope_hook_calls import fail, is_silent, run_step
 from inferscope_hook_inputs import first_tensor, holds_embedding, main_module, receives_hidden_states
 from inferscope_hook_loops import has_loop, run_outermost
 from inferscope_hook_repeats import repeating, restore_inner
-from inferscope_hook_threads import this_thread, threads
+from inferscope_hook_threads import forget_parent, this_thread, threads
 
 # Engines that call models with their own batches and are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
@@ -79,6 +79,7 @@ def _on_torch(torch: Any) -> None:
     _watch_compiled_functions()
     for name in ("to", "cuda", "load_state_dict"):
         _watch_load(torch.nn.Module, name, holds_embedding)
+    os.register_at_fork(after_in_child=forget_parent)
     os.register_at_fork(after_in_child=calls.times.forget)
     atexit.register(lambda: guarded(calls.write_at_exit, "writing the stages"))
 

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import types
 import unittest
 from pathlib import Path
@@ -11,6 +12,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"))
 import inferscope_hook_repeats as hook_repeats
+import inferscope_hook_threads as hook_threads
 import inferscope_hook_times as hook_times
 import torch  # noqa: F401  (the hooks find it in sys.modules)
 from inferscope_hook_steps import Sequence
@@ -149,6 +151,21 @@ class HookTimesTest(unittest.TestCase):
         self.assertEqual(len(other), 5)
         del model
         self.assertIsNone(repeated.owner_id)
+
+    def test_a_forked_child_has_neither_the_other_threads_nor_the_steps_of_its_parent(self):
+        other = threading.Thread(target=lambda: (this_thread(), fork.wait()))
+        fork = threading.Event()
+        other.start()
+        self.addCleanup(other.join)
+        self.addCleanup(fork.set)
+        repeated = self.start()
+        self.run_steps(repeated, 4 * MS, (2.0,))
+        before, mine = dict(hook_threads.threads), this_thread()
+        self.addCleanup(hook_threads.threads.update, before)
+        self.assertIn(other.ident, before)
+        hook_threads.forget_parent()
+        self.assertEqual(list(hook_threads.threads.values()), [mine])
+        self.assertIsNone(mine.repeated)
 
     def test_other_versions_of_the_call_of_a_module_are_called(self):
         class Module(torch.nn.Module):

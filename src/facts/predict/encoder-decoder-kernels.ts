@@ -131,7 +131,7 @@ function biasKernels(
 }
 
 /**
- * SDPA refuses the bias of T5, whose last dimension is strided, and computes attention in float32 with one kernel for each step: query
+ * SDPA refuses the bias of T5, because its last dimension is strided, and computes attention in float32 with one kernel for each step: query
  * and key scaled, scores, bias, softmax, a check for rows without any key, and values.
  */
 function separateAttention(
